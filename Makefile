@@ -64,7 +64,7 @@ test-gpu:
 	ctest --preset cuda -C gpu -L gpu --verbose $(ARGS)
 
 # The vLLM bridge against a real vLLM server on this CPU (6 GB in the cache, minutes a start), and runs that are told to
-# the real libraries of trackers.
+# the real libraries of trackers and to a server of MLflow.
 test-peers: build
 	@tools/setup_peers.sh
 	ctest --preset $(PRESET) -C peers -L peers --verbose $(ARGS)

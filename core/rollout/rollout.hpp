@@ -46,6 +46,7 @@ struct Rollout {
   std::vector<std::string> responses;                    // [B] all behind the prompt
   std::vector<data::SharedDatum> prompts;                // [B]
   std::vector<std::optional<std::string>> answers;       // [B] as Conversation::answer
+  std::vector<std::string> why_invalid;                  // [B] as Conversation::why_invalid
   std::map<std::string, std::vector<float>> components;  // parts of the reward, [B] each
   std::map<std::string, double> metrics;                 // the engine's own, NeMo-RL's names
   Reported reported;                                     // by environments

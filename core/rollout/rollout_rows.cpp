@@ -43,6 +43,7 @@ Rollout Rollout::select(std::span<const int64_t> rows) const {
     result.responses.push_back(responses[row]);
     result.prompts.push_back(prompts[row]);
     result.answers.push_back(answers[row]);
+    result.why_invalid.push_back(why_invalid[row]);
     for (const auto& [name, values] : components) result.components[name].push_back(values[row]);
   }
   return result;
@@ -61,6 +62,7 @@ void Rollout::append(const Rollout& other) {
   responses.insert(responses.end(), other.responses.begin(), other.responses.end());
   prompts.insert(prompts.end(), other.prompts.begin(), other.prompts.end());
   answers.insert(answers.end(), other.answers.begin(), other.answers.end());
+  why_invalid.insert(why_invalid.end(), other.why_invalid.begin(), other.why_invalid.end());
   metrics = other.metrics, of_generators = other.of_generators;
   reported.add(other.reported);
 }

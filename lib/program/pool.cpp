@@ -21,13 +21,13 @@ Program& ProgramPool::program(size_t slot) {
   return *program;
 }
 
-std::optional<ProgramPool::Lease> ProgramPool::lease(const std::atomic<bool>& stop) {
+std::optional<ProgramPool::Lease> ProgramPool::lease(const std::atomic<bool>& stop, Clock::time_point until) {
   std::unique_lock lock(mutex_);
   for (;;) {
     for (size_t i = 0; i < slots_.size(); ++i) {
       if (!std::exchange(slots_[i].taken, true)) return Lease(this, i);
     }
-    if (stop) return std::nullopt;
+    if (stop || Clock::now() >= until) return std::nullopt;
     freed_.wait_for(lock, std::chrono::milliseconds(50));
   }
 }

@@ -22,7 +22,8 @@ class ProgramPool {
   // What the programs write on standard error goes to the log again, up to a bound.
   void open_log() { log_lines_ = kLogLines; }
 
-  // The right to one of them. Goes back when it is destroyed; nothing if `stop` was set while all were in use.
+  // The right to one of them. Goes back when it is destroyed; nothing if `stop` was set, or `until` had passed, while
+  // all were in use.
   class Lease {
    public:
     Lease(Lease&& from) noexcept : pool_(std::exchange(from.pool_, nullptr)), slot_(from.slot_) {}
@@ -42,7 +43,7 @@ class ProgramPool {
     ProgramPool* pool_;
     size_t slot_;
   };
-  std::optional<Lease> lease(const std::atomic<bool>& stop);
+  std::optional<Lease> lease(const std::atomic<bool>& stop, Clock::time_point until);
 
  private:
   static constexpr int64_t kLogLines = 100;

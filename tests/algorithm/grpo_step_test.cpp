@@ -199,7 +199,7 @@ TEST_CASE("what a filter takes out of the loss might as well not be there, whate
         if (by_logprobs) config.grpo.seq_logprob_error_threshold = 1.5;
         rollout::Rollout all = one_group({1, 1, 0, 0.5f});
         all.components = {{"a", {1, 1, 0, 0}}, {"b", {0, 1, 0, 0.5f}}};
-        all.responses.resize(4), all.prompts.resize(4), all.answers.resize(4);
+        all.responses.resize(4), all.prompts.resize(4), all.answers.resize(4), all.why_invalid.resize(4);
         if (by_logprobs) all.batch.at("generation_logprobs").span<float>()[6] = 1;  // of row 1: exp(1) > 1.5
         const std::vector<int64_t> others = {0, 2, 3};
         rollout::Rollout alone = all.select(others);

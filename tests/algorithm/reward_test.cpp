@@ -105,7 +105,7 @@ rollout::Rollout rollout_of(const Json& round) {
   rollout.batch = batch;
   for (const int64_t id : ids) rollout.responses.push_back(std::to_string(id));
   rollout.prompts.resize(ids.size());
-  rollout.answers.resize(ids.size());
+  rollout.answers.resize(ids.size()), rollout.why_invalid.resize(ids.size());
   return rollout;
 }
 
@@ -178,7 +178,7 @@ TEST_CASE("dynamic sampling that never fills says how far it came") {
   DynamicSampling sampling(4, 1);
   rollout::Rollout two;
   two.batch = data::Batch::of_lengths(Rows{0, 0});
-  two.responses.resize(2), two.prompts.resize(2), two.answers.resize(2);
+  two.responses.resize(2), two.prompts.resize(2), two.answers.resize(2), two.why_invalid.resize(2);
   CHECK_FALSE(sampling.add(two, Floats{0, 1}));
   CHECK_THROWS_WITH_AS(sampling.add(two, Floats{0, 0}), doctest::Contains("after 2 generations only 1 of 4 samples"),
                        Error);

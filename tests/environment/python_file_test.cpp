@@ -101,6 +101,20 @@ TEST_CASE("completions as messages, where the function wants them so; async func
   SAYS(file.refusal({}, ":fast"), "mine.py has no function 'fast'; it has: slow, other. Try it by hand");
 }
 
+TEST_CASE("a call that hangs holds a step for timeout_s once, and one by one only the bad sample has no reward") {
+  const File file(
+      "import time\n"
+      "def reward(completions):\n"
+      "    if 'b' in completions: time.sleep(1000)\n"
+      "    return [1.0] * len(completions)\n");
+  const auto began = std::chrono::steady_clock::now();
+  const Json section = {{"timeout_s", 1}, {"startup_timeout_s", 5}, {"retries", 1}, {"deadline_s", 60}};
+  const Scores scores = file.score(section);
+  CHECK(scores.rewards == Floats{1, 0, 1, 1});
+  CHECK(scores.invalid == std::vector<uint8_t>{0, 1, 0, 0});
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(64));
+}
+
 TEST_CASE("groups stay whole, and are dealt to the copies") {
   const File file("def reward(completions): return [len(completions)] * len(completions)\n");
   CHECK(file.score().rewards == Floats{4, 4, 4, 4});

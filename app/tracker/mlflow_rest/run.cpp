@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -21,15 +22,30 @@ constexpr const char* kRunId = "hexad.run_id";  // the tag by which a resumed ru
 // What a request may have, and a name; a value of a parameter: servers before 2.8 refuse more.
 constexpr size_t kMostMetrics = 1000, kMostParameters = 100, kMostName = 250, kMostText = 500;
 
-// MLflow takes these characters in names of metrics and parameters, and no others.
+// MLflow takes these characters in names of metrics and parameters, and no others. A name is a path to it, which may
+// not be written in two ways: an empty part, as in a//b, has _ for a slash, and one as ./ or ../ has it for the dots.
 std::string name_of(const std::string& key) {
-  std::string name(utf8_front(key, kMostName));
-  for (char& c : name) {
+  const std::string cut(utf8_front(key, kMostName));
+  std::string name = cut;
+  const auto is_end = [&](size_t at) { return at >= cut.size() || cut[at] == '/'; };
+  for (size_t i = 0; i < cut.size(); ++i) {
+    const char c = cut[i];
     const bool is_known =
         std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("_-. /").find(c) != std::string_view::npos;
-    if (!is_known) c = '_';
+    const bool begins = i == 0 || cut[i - 1] == '/';
+    if (!is_known || (c == '/' && (begins || i + 1 == cut.size()))) name[i] = '_';
+    if (!begins || c != '.') continue;
+    if (is_end(i + 1)) name[i] = '_';
+    if (!is_end(i + 1) && cut[i + 1] == '.') name[i] = name[i + 1] = '_', ++i;
   }
-  return name;
+  return name.empty() ? "_" : name;
+}
+
+// Another name where this one is taken: a request with one name twice is refused as a whole.
+std::string untaken(const std::string& name, std::set<std::string>& taken) {
+  std::string other = name;
+  for (int i = 2; !taken.insert(other).second; ++i) other = fmt::format("{}_{}", name.substr(0, kMostName - 8), i);
+  return other;
 }
 
 // {"a": {"b": 1}} as a.b, 1.
@@ -154,9 +170,10 @@ void Run::create(const Json& start, const std::string& experiment) {
 
 void Run::log_parameters(const Json& config) {
   Json parameters = Json::array();
+  std::set<std::string> taken;
   flatten(config, "", [&](const std::string& key, const Json& value) {
     const std::string text = value.is_string() ? value.get<std::string>() : json_text(value);
-    parameters.push_back({{"key", name_of(key)}, {"value", utf8_front(text, kMostText)}});
+    parameters.push_back({{"key", untaken(name_of(key), taken)}, {"value", utf8_front(text, kMostText)}});
   });
   in_parts(parameters, kMostParameters, [&](const Json& part) {
     attempt("a part of the configuration", [&] {

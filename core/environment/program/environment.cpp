@@ -88,8 +88,9 @@ std::unique_ptr<Environment> make_program_environment(const std::string& name, c
 
 ProgramSettings program_settings(const std::string& name, const nlohmann::ordered_json& section, int64_t num_steps) {
   const bool python = section.contains("python") && !section.at("python").is_null();
-  std::vector<std::string> known = {"timeout_s",  "startup_timeout_s", "retries",  "batch_size",
-                                    "components", "sandbox",           "pass_env", python ? "python" : "command"};
+  std::vector<std::string> known = {"timeout_s", "startup_timeout_s", "deadline_s",
+                                    "retries",   "batch_size",        "components",
+                                    "sandbox",   "pass_env",          python ? "python" : "command"};
   if (python) known.insert(known.end(), {"interpreter", "conversational"});
   const Arguments arguments(name, section, known);
   ProgramSettings settings{.path = "env." + name, .num_steps = num_steps};
@@ -112,6 +113,7 @@ ProgramSettings program_settings(const std::string& name, const nlohmann::ordere
   settings.num_workers = arguments.integer("num_workers", 4, 1);
   settings.timeout_s = arguments.seconds("timeout_s", 60);
   settings.startup_timeout_s = arguments.seconds("startup_timeout_s", 60);
+  settings.deadline_s = arguments.seconds("deadline_s", 10 * settings.timeout_s + settings.startup_timeout_s);
   settings.retries = arguments.integer("retries", 1, 0);
   settings.batch_size = arguments.integer("batch_size", python ? 0 : 1, 1);
   const std::string sandbox = arguments.choice("sandbox", "default", {"default", "strict", "none"});

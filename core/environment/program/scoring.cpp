@@ -16,14 +16,18 @@ constexpr size_t kLoggedFailures = 5;  // of a call
 constexpr auto kLookEvery = std::chrono::milliseconds(50);
 
 process::Clock::duration seconds(double count) {
-  return std::chrono::duration_cast<process::Clock::duration>(std::chrono::duration<double>(count));
+  return std::chrono::duration_cast<process::Clock::duration>(std::chrono::duration<double>(std::min(count, 1e9)));
 }
 
 }  // namespace
 
 ProgramScoring::ProgramScoring(const ProgramSettings& settings, program::ProgramPool& pool,
                                std::span<const Sample> samples, int64_t step)
-    : settings_(settings), pool_(pool), samples_(samples), step_(step) {
+    : settings_(settings),
+      pool_(pool),
+      samples_(samples),
+      step_(step),
+      until_(process::Clock::now() + seconds(settings.deadline_s)) {
   pool.open_log();
   scores_.rewards.resize(samples.size());
   scores_.invalid.resize(samples.size());
@@ -48,6 +52,11 @@ Scores ProgramScoring::run(const std::atomic<int>* interrupted) {
   if (error_) std::rethrow_exception(error_);
   if (failures_ > kLoggedFailures)
     spdlog::warn("{}: {} more failures in step {}", settings_.path, failures_ - kLoggedFailures, step_);
+  if (late_ > 0)
+    spdlog::warn(
+        "{0}: {1} of {2} rewards of step {3} had not come after {4:g} s, and these samples are invalid. Where "
+        "they only take long, raise {0}.deadline_s, or num_workers",
+        settings_.path, late_, samples_.size(), step_, settings_.deadline_s);
   if (failures_ > 0) scores_.metrics["num_reward_failures"] = static_cast<double>(failures_);
   return std::move(scores_);
 }
@@ -69,8 +78,13 @@ void ProgramScoring::work() {
   program::block_sigpipe();
   try {
     while (const std::optional<Job> job = next_job()) {
-      std::optional<program::ProgramPool::Lease> lease = pool_.lease(stop_);
-      if (!lease) break;
+      std::optional<program::ProgramPool::Lease> lease = pool_.lease(stop_, until_);
+      if (stop_) break;
+      if (!lease || is_late()) {  // next_job() gives it up with the others
+        const std::scoped_lock lock(mutex_);
+        jobs_.push_front(*job), --running_jobs_;
+        continue;
+      }
       try {
         keep(*job, ask(*lease, *job));
       } catch (const program::ProgramStopped&) {
@@ -97,6 +111,7 @@ void ProgramScoring::work() {
 std::optional<ProgramScoring::Job> ProgramScoring::next_job() {
   std::unique_lock lock(mutex_);
   while (jobs_.empty() && running_jobs_ > 0 && !stop_) changed_.wait_for(lock, kLookEvery);
+  if (is_late()) give_up_waiting("no copy of the program was free before deadline_s had passed");
   if (jobs_.empty() || stop_) return std::nullopt;
   Job job = std::move(jobs_.front());
   jobs_.pop_front();
@@ -122,8 +137,7 @@ std::vector<Answer> ProgramScoring::ask(program::ProgramPool::Lease& lease, cons
   replace_if_gone(lease);
   program::Program& program = lease.program();
   const double more = program.fresh() ? settings_.startup_timeout_s : 0;
-  const auto deadline =
-      process::Clock::now() + seconds(settings_.timeout_s * static_cast<double>(job.ids.size()) + more);
+  const auto deadline = std::min(process::Clock::now() + seconds(settings_.timeout_s + more), until_);
   const std::string line = program.ask(data_text(batched ? request : request[0]), deadline, stop_);
   return answers_of(line, job.ids, batched, settings_.components);
 }
@@ -161,26 +175,30 @@ void ProgramScoring::note_failure(const std::string& what, const std::string& wh
     spdlog::warn("{}: `{}` {} (step {}, {})", settings_.path, settings_.shown, what, step_, when);
 }
 
+// Under mutex_.
+void ProgramScoring::give_up(std::span<const int64_t> ids, const std::string& why) {
+  for (const int64_t id : ids) set_invalid(id, why);
+  failed_ += ids.size();
+  if (is_late()) late_ += ids.size();
+}
+
+// Under mutex_.
+void ProgramScoring::give_up_waiting(const std::string& why) {
+  for (const Job& left : std::exchange(jobs_, {})) give_up(left.ids, why);
+}
+
 void ProgramScoring::fail_once(const Job& job, const std::string& what) {
   const std::scoped_lock lock(mutex_);
   note_failure(what, fmt::format("attempt {} of {}", job.attempt + 1, settings_.retries + 1));
-  for (const int64_t id : job.ids) {
-    if (job.attempt < settings_.retries) {
-      // One by one: a bad one of a batch is not the others' fault. First, so that a reward that never works is soon
-      // known.
-      jobs_.push_front({{id}, job.attempt + 1});
-    } else {
-      set_invalid(id, what);
-      ++failed_;
-    }
-  }
+  // One by one: a bad one of a batch is not the others' fault. A reward that never works is soon known if they are
+  // first; where others have worked they are last, for bad ones may take all the time that is left.
+  if (job.attempt >= settings_.retries || is_late())
+    give_up(job.ids, what);
+  else
+    for (const int64_t id : job.ids)
+      jobs_.insert(answered_ == 0 ? jobs_.begin() : jobs_.end(), {{id}, job.attempt + 1});
   --running_jobs_;
-  if (answered_ == 0 && failed_ >= std::max<size_t>(8, 2 * pool_.size())) {
-    for (const Job& left : std::exchange(jobs_, {})) {
-      for (const int64_t id : left.ids) set_invalid(id, what);
-      failed_ += left.ids.size();
-    }
-  }
+  if (answered_ == 0 && failed_ >= std::max<size_t>(8, 2 * pool_.size())) give_up_waiting(what);
   changed_.notify_all();
 }
 

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "protocol.hpp"
-#include "transfer.hpp"
 
 namespace http_reward {
 namespace {
@@ -29,7 +28,6 @@ struct Job {
   std::vector<int64_t> samples;
   int64_t attempt = 0;
   Clock::time_point not_before{};  // its next attempt
-  Clock::time_point until{};       // of all its attempts; set by the first
   std::string why{};               // the last one failed
 };
 
@@ -68,8 +66,9 @@ Client::~Client() = default;
 // One run of a client.
 class Client::Round {
  public:
-  Round(const Settings& settings, const State& state, int64_t samples, const Exchange& exchange)
-      : settings_(settings), state_(state), exchange_(exchange) {
+  Round(const Settings& settings, const State& state, int64_t samples, const Deadline& deadline,
+        const Exchange& exchange)
+      : settings_(settings), state_(state), deadline_(deadline), exchange_(exchange) {
     for (int64_t i = 0; i < samples; ++i) {
       if (jobs_.empty() || static_cast<int64_t>(jobs_.back().samples.size()) == settings.batch_size)
         jobs_.emplace_back();
@@ -84,20 +83,13 @@ class Client::Round {
 
   void start_due() {
     const Clock::time_point now = Clock::now();
-    std::list<Job> due, late;  // apart, for what cannot be started comes back into jobs_
+    if (now >= deadline_.at) return give_up_waiting();
+    std::list<Job> due;  // apart, for what cannot be started comes back into jobs_
     const bool fresh = may_start_fresh();
     for (auto job = jobs_.begin(); job != jobs_.end() && (job->attempt > 0 || (fresh && room(due.size())));) {
       const auto next = std::next(job);
-      if (job->attempt > 0 && job->until <= now) {
-        late.splice(late.end(), jobs_, job);
-      } else if (job->not_before <= now && room(due.size())) {
-        due.splice(due.end(), jobs_, job);
-      }
+      if (job->not_before <= now && room(due.size())) due.splice(due.end(), jobs_, job);
       job = next;
-    }
-    for (const Job& job : late) {
-      exchange_.log(job.why + no_time(), /*last=*/true);
-      give_up(job, job.why + no_time());
     }
     for (Job& job : due) start(std::move(job));
   }
@@ -138,9 +130,7 @@ class Client::Round {
   bool room(size_t more) const { return static_cast<int64_t>(running_.size() + more) < settings_.max_concurrency; }
 
   void start(Job job) {
-    const Clock::time_point now = Clock::now();
-    if (job.attempt == 0) job.until = now + seconds(settings_.deadline_s);
-    const Clock::duration timeout = std::min(seconds(settings_.timeout_s), job.until - now);
+    const Clock::duration timeout = std::min(seconds(settings_.timeout_s), deadline_.at - Clock::now());
     auto transfer = std::make_unique<Transfer>(settings_, state_.headers, exchange_.body(job.samples), timeout);
     std::string problem = transfer->problem();
     if (problem.empty()) {
@@ -178,21 +168,34 @@ class Client::Round {
     return std::min(std::max(settings_.backoff_s * doubled * jitter, outcome.retry_after_s), kLongestPause);
   }
 
-  std::string no_time() const {
-    return fmt::format(", and deadline_s {:g} leaves no time to ask again", settings_.deadline_s);
-  }
+  std::string no_time() const { return fmt::format(", and {} leaves no time to ask again", deadline_.key); }
 
   void try_again(const Job& job, const Outcome& outcome) {
     const bool may = outcome.again && job.attempt < settings_.retries;
     const Clock::time_point at = Clock::now() + seconds(pause_after(job, outcome));
-    const bool last = !may || at >= job.until;
+    const bool last = !may || at >= deadline_.at;
     std::string why = redacted(fmt::format("{} {}", settings_.shown_url, outcome.failed), settings_.secrets);
     if (may && last) why += no_time();
     exchange_.log(fmt::format("{} (attempt {} of {})", why, job.attempt + 1, settings_.retries + 1), last);
     if (last) return give_up(job, why);
     // One by one: a bad one of a batch is not the others' fault. First, so that a server that never works is soon
     // known.
-    for (const int64_t sample : job.samples) jobs_.push_front({{sample}, job.attempt + 1, at, job.until, why});
+    for (const int64_t sample : job.samples) jobs_.push_front({{sample}, job.attempt + 1, at, why});
+  }
+
+  // Those that no request is under way for.
+  void give_up_waiting() {
+    size_t unasked = 0;
+    for (const Job& job : std::exchange(jobs_, {})) {
+      if (job.attempt == 0) unasked += job.samples.size();
+      if (job.attempt > 0) exchange_.log(job.why + no_time(), /*last=*/true);
+      give_up(job, job.attempt > 0 ? job.why + no_time() : "was not asked");
+    }
+    if (unasked > 0)
+      exchange_.say(
+          fmt::format("{}: {} samples were not asked, for {} had passed, and are invalid. Where its answers "
+                      "only take long, raise that, or max_concurrency",
+                      settings_.shown_url, unasked, deadline_.key));
   }
 
   void give_up(const Job& job, const std::string& why) {
@@ -206,6 +209,7 @@ class Client::Round {
 
   const Settings& settings_;
   const State& state_;
+  const Deadline& deadline_;
   const Exchange& exchange_;
   std::list<Job> jobs_;  // those with failed attempts first
   std::list<Running> running_;
@@ -213,8 +217,8 @@ class Client::Round {
   std::minstd_rand random_{std::random_device{}()};
 };
 
-void Client::run(int64_t samples, const Exchange& exchange) {
-  Round round(settings_, *state_, samples, exchange);
+void Client::run(int64_t samples, const Deadline& deadline, const Exchange& exchange) {
+  Round round(settings_, *state_, samples, deadline, exchange);
   while (!round.over() && !exchange.cancelled()) {
     round.start_due();
     int running = 0;

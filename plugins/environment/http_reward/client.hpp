@@ -1,4 +1,4 @@
-// Many POST requests at once on the calling thread, each with a deadline and tried again with patience.
+// Many POST requests at once on the calling thread, tried again with patience, and one deadline for all of them.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "settings.hpp"
+#include "transfer.hpp"
 
 namespace http_reward {
 
@@ -18,7 +19,14 @@ struct Exchange {
   std::function<void(std::span<const int64_t> samples, std::string_view body)> take;
   std::function<void(int64_t sample, const std::string& why)> give_up;
   std::function<void(const std::string& why, bool last)> log;  // of each attempt that failed
+  std::function<void(const std::string& what)> say;            // what else the log should have
   std::function<bool()> cancelled;
+};
+
+// Of all requests of a call; the key that says so, for messages: "deadline_s 600".
+struct Deadline {
+  Clock::time_point at;
+  std::string key;
 };
 
 // Keeps its connections from call to call. One thread at a time.
@@ -29,11 +37,11 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Every sample is taken or given up, within deadline_s of its first request, whatever the server and libcurl do.
+  // Every sample is taken or given up until the deadline, and a second, whatever the server and libcurl do.
   // Connections that fail, deadlines, 408, 429, 5xx and unusable bodies are tried again, after backoff_s, twice that
   // and so on, or what Retry-After says (30 s at most each); other statuses are not. When 8 samples were given up and
   // none was taken, the rest is not tried. Returns early when cancelled.
-  void run(int64_t samples, const Exchange& exchange);
+  void run(int64_t samples, const Deadline& deadline, const Exchange& exchange);
 
  private:
   struct State;

@@ -37,8 +37,9 @@ class HttpReward {
       ++logged[last];
       call.log(HEXAD_LOG_WARN, why);
     };
+    exchange.say = [&](const std::string& what) { call.log(HEXAD_LOG_WARN, what); };
     exchange.cancelled = [&] { return call.cancelled(); };
-    client_.run(static_cast<int64_t>(samples.size()), exchange);
+    client_.run(static_cast<int64_t>(samples.size()), deadline_of(call), exchange);
     if (call.cancelled()) fail(HEXAD_CANCELLED, "cancelled while rewards were asked for");
     const int64_t more = failures - logged[0] - logged[1];
     if (more > 0) call.log(HEXAD_LOG_WARN, fmt::format("{} more failures", more));
@@ -47,6 +48,16 @@ class HttpReward {
 
  private:
   static constexpr int64_t kLogged = 5;  // failures of a call, of each kind
+
+  // Before the host takes the call for one that hangs, and ends the run.
+  Deadline deadline_of(const Call& call) const {
+    const Clock::time_point now = Clock::now(), own = now + seconds(settings_.deadline_s);
+    const Deadline deadline{own, fmt::format("deadline_s {:g}", settings_.deadline_s)};
+    if (call.deadline_ns() == INT64_MAX) return deadline;
+    const Clock::time_point host =
+        now + (Clock::time_point(std::chrono::nanoseconds(call.deadline_ns())) - now) / 10 * 9;
+    return own <= host ? deadline : Deadline{host, "nine tenths of cluster.worker_timeout_s"};
+  }
 
   std::string body_of(std::span<const hexad_sample* const> samples, std::span<const int64_t> places,
                       int64_t step) const {

@@ -67,7 +67,8 @@ size_t Transfer::receive(char* bytes, size_t size, size_t count, void* to) {
 }
 
 Outcome Transfer::timed_out() const {
-  return {fmt::format("did not answer within {:g} s", std::chrono::duration<double>(timeout_).count())};
+  const auto ms = std::chrono::round<std::chrono::milliseconds>(timeout_);
+  return {fmt::format("did not answer within {:g} s", std::chrono::duration<double>(ms).count())};
 }
 
 Outcome Transfer::outcome(CURLcode code) const {

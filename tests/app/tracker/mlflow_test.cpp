@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <map>
+#include <set>
 
 #include "tests/plugins/environment/fake_server.hpp"
 #include "tests/support/said.hpp"
@@ -140,6 +141,29 @@ TEST_CASE("many metrics and parameters are several requests, and long values are
   CHECK(parts == std::vector<size_t>{100, 100, 50});
   CHECK(sizes == std::vector<size_t>{1000, 1000, 500});
   CHECK(bodies(server, "log-batch")[0].at("params")[0].at("value") == std::string(500, 'x'));
+}
+
+TEST_CASE("names are what MLflow takes: characters, lengths, paths in their one form, no parameter twice") {
+  const Server server([](const Request& request, int) { return empty_server(request); });
+  const std::string far(300, 'x');
+  Json metrics, config;
+  for (const char* name :
+       {"a//b", "/a", "b/", ".", "..", "a/../b", "a/./b", "a/.b", "..a", "...", "///", "a:b", "\u00e9"})
+    metrics[name] = 1;
+  metrics[far] = 1;
+  config = {{"p@k", 1}, {"p_k", 2}, {"p:k", 3}, {far + "1", 4}, {far + "2", 5}};
+  const Ended run = send({start(server.url(), config), step(1, metrics), step(2, {{"", 1}}), kEnd});
+  CHECK_MESSAGE(run.code == 0, run.err);
+  const std::vector<Json> batches = bodies(server, "log-batch");
+  REQUIRE(batches.size() == 3);
+  std::vector<std::string> parameters;
+  std::set<std::string> names;
+  for (const Json& each : batches[0].at("params")) parameters.push_back(each.at("key"));
+  for (const Json& each : batches[1].at("metrics")) names.insert(each.at("key"));
+  CHECK(parameters == std::vector<std::string>{"p_k", "p_k_2", "p_k_3", far.substr(0, 250), far.substr(0, 242) + "_2"});
+  CHECK(names == std::set<std::string>{"a/_b", "_a", "b_", "_", "__", "a/__/b", "a/_/b", "a/.b", "__a", "__.", "___",
+                                       "a_b", far.substr(0, 250)});
+  CHECK(batches[2].at("metrics")[0].at("key") == "_");
 }
 
 TEST_CASE("a resumed run goes on as the same run") {

@@ -61,6 +61,41 @@ TEST_CASE("http_reward: a sample is given up at its deadline, however many retri
        {{"max_concurrency", 1}, {"timeout_s", 8}, {"backoff_s", 1}});
 }
 
+TEST_CASE("http_reward: the samples of a step have one deadline; what has a reward by then keeps it") {
+  const Server server([](const Request& request, int) {
+    Reply reply = reward(request, 1);
+    reply.wait_s = 1;
+    return reply;
+  });
+  const Log log;
+  const auto environment = http_reward(quick(server.url(), {{"max_concurrency", 1}, {"deadline_s", 3.5}}));
+  const auto began = std::chrono::steady_clock::now();
+  const auto scores = score(*environment, std::vector<std::string>(9, "x"));
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(7));
+  const auto invalid = std::count(scores.invalid.begin(), scores.invalid.end(), 1);
+  CHECK(invalid >= 6);
+  CHECK(invalid < 9);
+  for (size_t i = 0; i < 9; ++i) CHECK(scores.rewards[i] == (scores.invalid[i] ? 0 : 1));
+  SAYS(log.text(), server.url() + ": ");
+  SAYS(log.text(),
+       " samples were not asked, for deadline_s 3.5 had passed, and are invalid. Where its answers only take "
+       "long, raise that, or max_concurrency");
+}
+
+TEST_CASE("http_reward: a server that hangs is given up before the host takes the plugin for one that does") {
+  const Server server([](const Request&, int) { return Reply{200, "", "", kNever}; });
+  const Log log;
+  plugin::Options options;
+  options.call_limit_s = 5;
+  plugin::Registry hasty(options, nullptr);
+  ::setenv("no_proxy", "127.0.0.1", 1);
+  const auto environment = environment::make_plugin_environment(
+      "judge", {{"plugin", "http_reward"}, {"plugin_config", quick(server.url())}}, hasty, {}, nullptr);
+  CHECK(score(*environment, {"x", "y"}).invalid == Flags{1, 1});
+  SAYS(log.text(),
+       "did not answer within 4.5 s, and nine tenths of cluster.worker_timeout_s leaves no time to ask again");
+}
+
 TEST_CASE("http_reward: attempts are backoff_s and more apart, and none begins after deadline_s") {
   const auto attempts = [](const Json& more) {
     const Server server([](const Request&, int) { return Reply{503, "busy"}; });
