@@ -116,6 +116,17 @@ Turns encoded(const Record& record, const Json& messages, const ProcessorOptions
                          : encode_messages(messages, record.tools, options, tools, datum);
 }
 
+// The prompt of both sides ends where the tokens of either depart from it, as in TRL.
+void end_prompts_alike(Turns& chosen, Turns& rejected) {
+  const size_t length = std::min(chosen[0].ids.size(), rejected[0].ids.size());
+  for (Turns* turns : {&chosen, &rejected}) {
+    auto& prompt = turns->at(0).ids;
+    const auto end = prompt.begin() + static_cast<std::ptrdiff_t>(length);
+    turns->at(1).ids.insert(turns->at(1).ids.begin(), end, prompt.end());
+    prompt.erase(end, prompt.end());
+  }
+}
+
 int64_t total_length(const Turns& turns) {
   int64_t length = 0;
   for (const Turn& turn : turns) length += static_cast<int64_t>(turn.ids.size());
@@ -238,6 +249,7 @@ Pair process_pair(const Record& record, int64_t index, const std::string& task_n
                worse = conversation_to_train(record.rejected, record, options);
     Turns chosen = encoded(record, better, options, tools, pair.chosen),
           rejected = encoded(record, worse, options, tools, pair.rejected);
+    if (record.is_plain) end_prompts_alike(chosen, rejected);
     const size_t prompt = prompt_size(record, options);
     const bool fits = std::max(total_length(chosen), total_length(rejected)) <= options.max_seq_length;
     set_conversation(better, prompt, std::move(chosen), fits, final_only, pair.chosen);

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <optional>
 
 #include <arrow/array.h>
 #include <arrow/extension_type.h>
@@ -9,6 +10,7 @@
 #include <arrow/type.h>
 #include <arrow/util/float16.h>
 #include <arrow/util/key_value_metadata.h>
+#include <nlohmann/json.hpp>
 
 #include "lib/table/arrow/table.hpp"
 
@@ -75,6 +77,7 @@ void append_milliseconds(int64_t value, arrow::TimeUnit::type unit, std::string&
 }
 
 void append_value(const Array& array, int64_t index, std::string& out);
+void append_extension(const arrow::ExtensionArray& array, int64_t index, std::string& out);
 
 void append_items(const Array& values, int64_t begin, int64_t count, std::string& out) {
   out += '[';
@@ -183,8 +186,29 @@ void append_value(const Array& array, int64_t index, std::string& out) {
       const auto& coded = static_cast<const arrow::DictionaryArray&>(array);
       return append_value(*coded.dictionary(), coded.GetValueIndex(index), out);
     }
-    case Type::EXTENSION: return append_value(*static_cast<const arrow::ExtensionArray&>(array).storage(), index, out);
+    case Type::EXTENSION: return append_extension(static_cast<const arrow::ExtensionArray&>(array), index, out);
     default: throw Refused("values of type " + array.type()->ToString() + " have no JSON");  // check_schema's to say
+  }
+}
+
+// The text of a storage that is one.
+std::optional<std::string_view> text_at(const Array& array, int64_t index) {
+  switch (array.type_id()) {
+    case Type::STRING: return static_cast<const arrow::StringArray&>(array).GetView(index);
+    case Type::LARGE_STRING: return static_cast<const arrow::LargeStringArray&>(array).GetView(index);
+    case Type::STRING_VIEW: return static_cast<const arrow::StringViewArray&>(array).GetView(index);
+    default: return std::nullopt;
+  }
+}
+
+// Values of several types, calls of tools among them, are JSON's text in a column that says so: Json of `datasets`.
+void append_extension(const arrow::ExtensionArray& array, int64_t index, std::string& out) {
+  const auto& type = static_cast<const arrow::ExtensionType&>(*array.type());
+  const std::optional<std::string_view> text = text_at(*array.storage(), index);
+  if (text && type.extension_name() == "arrow.json" && nlohmann::json::accept(*text)) {
+    out += *text;
+  } else {
+    append_value(*array.storage(), index, out);
   }
 }
 

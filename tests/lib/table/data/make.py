@@ -91,6 +91,7 @@ def write_typed():
         "day": (pa.date32(), [moment.date(), datetime.date(1969, 12, 31)], [1704153600000, -86400000]),
         "money": (pa.decimal128(9, 2), [decimal.Decimal("1.10"), None], ["1.10", None]),
         "big_list": (pa.large_list(pa.int64()), [[1, None], []], None),
+        "json": (pa.json_(), ['{"a": [1, null],\n"ü": "1"}', "{no"], [{"a": [1, None], "ü": "1"}, "{no"]),
         "pair": (pa.list_(pa.int64(), 2), [[1, 2], [3, 4]], None),
         "map": (pa.map_(pa.string(), pa.int64()), [[("a", 1), ("b", None)], []], [[["a", 1], ["b", None]], []]),
         "deep": (pa.list_(pa.list_(pa.struct([("x", pa.list_(pa.int8()))]))), [[[{"x": [1]}], []], None], None),
