@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kEndedByCtrlC = 130;  // as a run (train.cpp)
+constexpr int kEndedBySignal = 128;  // and its number, as shells say it
 constexpr uint16_t kUsualPort = 8640;
 
 struct ReportOptions {
@@ -29,25 +29,17 @@ struct ReportOptions {
 
 void print_json(const ReportOptions& options) {
   std::vector<report::RunRecord> runs;
-  for (const std::string& directory : options.run_dirs) runs.push_back(report::read_run(directory));
+  for (const std::string& directory : options.run_dirs) runs.push_back(report::read_run(report::newest_run(directory)));
   std::cout << json_text(report::metrics_by_step(runs), 2) << "\n";
 }
 
-// Which of several names of a run's folders is part of another.
-void say_joined(const std::vector<report::RunRecord>& runs) {
-  for (const report::RunRecord& run : runs) {
-    for (size_t i = 0; i + 1 < run.folders.size(); ++i)
-      std::cerr << one_line(fmt::format("{} goes on from {}: one run", run.directory.string(),
-                                        run.folders[i].directory.filename().string()))
-                << "\n";
-  }
-}
+std::vector<fs::path> named(const ReportOptions& options) { return {options.run_dirs.begin(), options.run_dirs.end()}; }
 
 void write(const ReportOptions& options) {
-  std::vector<report::RunRecord> runs;
-  for (const std::string& directory : options.run_dirs) runs.push_back(report::read_resumed(directory));
-  runs = report::without_continued(std::move(runs));
-  say_joined(runs);
+  const std::vector<report::RunRecord> runs = report::read_named(named(options));
+  for (const report::RunRecord& run : runs) {
+    for (const std::string& line : report::resumptions(run)) std::cerr << one_line(line) << "\n";
+  }
   const bool compares = options.compare || runs.size() > 1;
   const fs::path beside = compares ? fs::path("compare.html") : runs[0].directory / "report.html";
   const fs::path page = options.out.empty() ? beside : fs::path(options.out);
@@ -74,11 +66,9 @@ int serve(const ReportOptions& options) {
       fail(ErrorKind::data, "report --serve: {} is no directory. Wanted: that of a run, or its logger.log_dir",
            directory);
   }
-  http::LocalServer server =
-      listen(options.port, report::LiveReport({options.run_dirs.begin(), options.run_dirs.end()}));
+  http::LocalServer server = listen(options.port, report::LiveReport(named(options)));
   std::cout << fmt::format("http://127.0.0.1:{}/ until Ctrl-C", server.port()) << std::endl;
-  server.run();
-  return kEndedByCtrlC;
+  return kEndedBySignal + server.run();
 }
 
 }  // namespace

@@ -12,9 +12,8 @@ constexpr ExitCode kCodes[] = {
      "The command has done what it was asked for. Of train: the run has reached its last step, the end of its data, or "
      "what stops it early."},
     {1, "not as it should be",
-     "doctor has found a problem, plugin verify a failed check; or an error inside Hexad itself, whose message asks "
-     "for "
-     "a report."},
+     "doctor has found a problem, plan a rank whose memory is too small, plugin verify a failed check; or an error "
+     "inside Hexad itself, whose message asks for a report."},
     {2, "wrong usage, configuration, model or data",
      "The message says what, where, what was wanted and how to mend it. Nothing changes by trying again."},
     {3, "a plugin was refused, or has failed",
@@ -25,8 +24,10 @@ constexpr ExitCode kCodes[] = {
      "last call; worker-RANK.log in the run's log folder has what it said. The same command goes on from the newest "
      "checkpoint."},
     {130, "interrupted",
-     "Ctrl-C, SIGTERM, SIGHUP or SIGXCPU. The last finished step is saved where checkpointing is enabled, and the same "
-     "command goes on from there; before the first step nothing is left of the run."},
+     "Of train: Ctrl-C, SIGTERM, SIGHUP or SIGXCPU. The last finished step is saved where checkpointing is enabled, "
+     "and the same command goes on from there; before the first step nothing is left of the run. Of report --serve: "
+     "Ctrl-C, its usual end."},
+    {143, "ended", "Of report --serve: SIGTERM."},
 };
 
 constexpr std::string_view kTitle = "exit-codes: what the exit status of a command says";

@@ -59,9 +59,25 @@ std::string final_table(const std::vector<RunRecord>& runs, size_t from, size_t 
   return table;
 }
 
-std::string setting(const RunRecord& run, const std::string& key) {
-  const auto found = run.settings.find(key);
-  return found == run.settings.end() ? "-" : found->second;
+using Settings = std::map<std::string, std::string>;
+
+std::string setting(const Settings& settings, const std::string& key) {
+  const auto found = settings.find(key);
+  return found == settings.end() ? "-" : found->second;
+}
+std::string setting(const RunRecord& run, const std::string& key) { return setting(run.settings, key); }
+
+// Of keys whose values are not all the same.
+std::vector<std::string> differing(const std::vector<const Settings*>& all) {
+  std::set<std::string> keys;
+  for (const Settings* each : all) {
+    for (const auto& [key, value] : *each) keys.insert(key);
+  }
+  std::erase_if(keys, [&](const std::string& key) {
+    const std::string first = setting(*all.front(), key);
+    return std::ranges::all_of(all, [&](const Settings* each) { return setting(*each, key) == first; });
+  });
+  return {keys.begin(), keys.end()};
 }
 
 // A row where all values are short, under the key if that is long; else one line a run.
@@ -82,21 +98,32 @@ std::string difference(const std::vector<RunRecord>& runs, const std::string& ke
 
 }  // namespace
 
+std::vector<std::string> resumptions(const RunRecord& run) {
+  std::vector<std::string> lines;
+  for (size_t i = 0; i + 1 < run.folders.size(); ++i) {
+    const LogFolder &before = run.folders[i], &after = run.folders[i + 1];
+    std::string line =
+        fmt::format("{} goes on from {}: one run", after.directory.string(), before.directory.filename().string());
+    if (const size_t count = differing({&before.settings, &after.settings}).size(); count > 0)
+      line +=
+          fmt::format(". {} differ{}: hexad report {} {}", count == 1 ? "1 setting" : fmt::format("{} settings", count),
+                      count == 1 ? "s" : "", before.directory.string(), after.directory.string());
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
 std::string comparison(const std::vector<RunRecord>& runs) {
   std::string text;
   for (size_t i = 0; i < runs.size(); ++i)
     text += fmt::format("[{}] {}\n", i + 1, one_line(runs[i].directory.string()));
   for (size_t from = 0; from < runs.size(); from += kRunsAbreast)
     text += "\n" + final_table(runs, from, std::min(runs.size(), from + kRunsAbreast));
-  std::set<std::string> keys;
-  for (const RunRecord& run : runs) {
-    for (const auto& [key, value] : run.settings) keys.insert(key);
-  }
+  if (runs.size() < 2) return text;
+  std::vector<const Settings*> settings;
+  for (const RunRecord& run : runs) settings.push_back(&run.settings);
   std::string differences;
-  for (const std::string& key : keys) {
-    const auto same = [&](const RunRecord& run) { return setting(run, key) == setting(runs.front(), key); };
-    if (!std::all_of(runs.begin(), runs.end(), same)) differences += difference(runs, key);
-  }
+  for (const std::string& key : differing(settings)) differences += difference(runs, key);
   if (differences.empty()) return text + "\nThe settings are the same.\n";
   return text + "\n" + heads("settings that differ", 0, std::min(runs.size(), kRunsAbreast)) + differences;
 }

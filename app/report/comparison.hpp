@@ -26,7 +26,11 @@ inline constexpr std::array kCompared = {"train/reward",
                                          "performance/tokens_per_sec"};
 
 // The runs by number, then a table of what they came to (means of the last 10 steps; of validation the last value),
-// then the settings that differ. No line is wider than 80 columns, but for the directories: they are to be copied.
+// then, of two or more, the settings that differ. No line is wider than 80 columns, but for the directories: they are
+// to be copied.
 std::string comparison(const std::vector<RunRecord>& runs);
+
+// For each folder that a run goes on from, that it does, and whether with other settings.
+std::vector<std::string> resumptions(const RunRecord& run);
 
 }  // namespace hexad::report

@@ -17,6 +17,7 @@ constexpr size_t kLengthSteps = 24, kSampleSteps = 6, kSamplesPerStep = 16;
 constexpr size_t kMostLengths = 1024;    // of a step; of more, every n-th
 constexpr size_t kMostBytes = 64 << 20;  // of samples read, all steps together
 constexpr size_t kMostBytesPerStep = 16 << 20;
+constexpr size_t kMostLookedAt = size_t{1} << 30;  // for lines with token texts, all steps together: about a second
 
 // `count` of `from`, first and last among them.
 template <typename T>
@@ -28,25 +29,43 @@ std::vector<T> spread(const std::vector<T>& from, size_t count) {
   return chosen;
 }
 
-Json lengths_of(const Json& lines) {
-  Json values = Json::array();
-  const size_t stride = lines.size() / kMostLengths + 1;
-  for (size_t i = 0; i < lines.size(); i += stride) {
-    if (const auto length = response_length(lines[i])) values.push_back(*length);
+std::vector<int64_t> lengths_of(const Json& lines) {
+  std::vector<int64_t> lengths;
+  for (const Json& line : lines) {
+    if (const auto length = response_length(line)) lengths.push_back(*length);
   }
+  return lengths;
+}
+
+Json some_of(const std::vector<int64_t>& lengths) {
+  Json values = Json::array();
+  const size_t stride = lengths.size() / kMostLengths + 1;
+  for (size_t i = 0; i < lengths.size(); i += stride) values.push_back(lengths[i]);
   return values;
 }
 
-// Samples with token texts if there are any; else some from all over the step.
-Json samples_of(const Json& lines, int64_t step) {
-  std::vector<size_t> with_tokens, all;
-  for (size_t row = 0; row < lines.size(); ++row) {
-    all.push_back(row);
-    if (lines[row].contains("tokens")) with_tokens.push_back(row);
+// {"step", "values"} and, where these are not of all its responses, "first".
+Json step_lengths(const StepSamples& samples) {
+  if (const auto all = all_response_lengths(samples); !all.empty())
+    return {{"step", samples.step}, {"values", some_of(all)}};
+  bool is_cut = false;
+  const std::vector<int64_t> lengths = lengths_of(read_samples(samples, kMostBytesPerStep, &is_cut));
+  Json made = {{"step", samples.step}, {"values", some_of(lengths)}};
+  if (is_cut) made["first"] = lengths.size();
+  return made;
+}
+
+// Samples with token texts if there are any; else some from all over what is read of the step.
+Json step_samples(const StepSamples& step, size_t most_looked_at) {
+  std::vector<SampleLine> found = samples_with_texts(step, kMostBytesPerStep, most_looked_at);
+  if (found.empty()) {
+    for (Json& line : read_samples(step, kMostBytesPerStep)) found.push_back({found.size(), std::move(line)});
   }
+  std::vector<const SampleLine*> all;
+  for (const SampleLine& each : found) all.push_back(&each);
   Json samples = Json::array();
-  for (const size_t row : spread(with_tokens.empty() ? all : with_tokens, kSamplesPerStep))
-    samples.push_back(report_sample(lines[row], step, row));
+  for (const SampleLine* each : spread(all, kSamplesPerStep))
+    samples.push_back(report_sample(each->line, step.step, each->row));
   return samples;
 }
 
@@ -81,18 +100,19 @@ Json metrics_data(const RunRecord& run) {
 }
 
 Json samples_data(const RunRecord& run, size_t runs) {
-  Json data = {{"lengths", Json::array()}, {"samples", Json::array()}};
+  Json data = {{"directory", run.directory.string()}, {"lengths", Json::array()}, {"samples", Json::array()}};
   const std::vector<StepSamples> logged = logged_samples(run);
   if (logged.empty()) return data;
   const size_t bytes = std::clamp<size_t>(bytes_of(logged.back()), 1, kMostBytesPerStep);
-  const std::vector<StepSamples> steps = spread(logged, std::clamp(kMostBytes / runs / bytes, size_t{3}, kLengthSteps));
-  const std::vector<StepSamples> shown = spread(steps, std::max<size_t>(2, kSampleSteps / runs));
-  for (const StepSamples& each : steps) {
-    const Json lines = read_samples(each, kMostBytesPerStep);
-    if (Json values = lengths_of(lines); !values.empty())
-      data["lengths"].push_back({{"step", each.step}, {"values", std::move(values)}});
-    if (std::ranges::none_of(shown, [&](const StepSamples& other) { return other.step == each.step; })) continue;
-    for (Json& sample : samples_of(lines, each.step)) data["samples"].push_back(std::move(sample));
+  const size_t count = std::clamp(kMostBytes / runs / bytes, size_t{3}, kLengthSteps);  // that are read for lengths
+  const std::vector<StepSamples> shown = spread(logged, std::min(count, std::max<size_t>(2, kSampleSteps / runs)));
+  for (const StepSamples& each : shown) {
+    for (Json& sample : step_samples(each, kMostLookedAt / runs / shown.size()))
+      data["samples"].push_back(std::move(sample));
+  }
+  const bool are_told = !all_response_lengths(logged.back()).empty();
+  for (const StepSamples& each : spread(logged, are_told ? kLengthSteps : count)) {
+    if (Json lengths = step_lengths(each); !lengths.at("values").empty()) data["lengths"].push_back(std::move(lengths));
   }
   return data;
 }

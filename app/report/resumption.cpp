@@ -36,15 +36,28 @@ std::string checkpoints_of(const RunRecord& run) {
   return found == run.settings.end() ? "" : found->second;
 }
 
+// Whether a checkpoint of that step may be of that start: it is there before the step's line is, and a killed start
+// never writes that one.
+bool has_reached(const RunRecord& run, int64_t step) {
+  return run.steps.back() == step - 1 || std::ranges::count(run.steps, step) > 0;
+}
+
+// A start has an empty file until its first step ends. A folder that cannot be looked into has none.
+bool has_metrics(const fs::path& directory) {
+  std::error_code error;
+  const uintmax_t bytes = fs::file_size(directory / "metrics.jsonl", error);
+  return !error && bytes > 0;
+}
+
 std::optional<RunRecord> continued_by(const RunRecord& run, int64_t step) {
   const fs::path whole = fs::absolute(run.directory).lexically_normal();
   const fs::path folder = whole.has_filename() ? whole : whole.parent_path();
   for (int number = number_of(folder) - 1; number > 0; --number) {
     const fs::path earlier = folder.parent_path() / fmt::format("exp_{:03d}", number);
-    if (!fs::exists(earlier / "metrics.jsonl")) continue;
+    if (!has_metrics(earlier)) continue;
     try {
       RunRecord found = read_run(earlier);
-      if (checkpoints_of(found) == checkpoints_of(run) && std::ranges::count(found.steps, step) > 0) return found;
+      if (checkpoints_of(found) == checkpoints_of(run) && has_reached(found, step)) return found;
     } catch (const Error&) {  // one that ended before its first step
     }
   }
@@ -78,45 +91,44 @@ RunRecord joined(const RunRecord& earlier, RunRecord later, int64_t step) {
   return later;
 }
 
-RunRecord with_what_it_continues(RunRecord run) {
+bool is_one_of(const fs::path& folder, const std::vector<fs::path>& folders) {
+  std::error_code error;
+  return std::ranges::any_of(folders, [&](const fs::path& each) { return fs::equivalent(folder, each, error); });
+}
+
+// Nothing of the folders `apart`.
+RunRecord with_what_it_continues(RunRecord run, const std::vector<fs::path>& apart) {
   const int64_t step = resumed_at(run);
   if (step == 0) return run;
   std::optional<RunRecord> earlier = continued_by(run, step);
-  return earlier ? joined(with_what_it_continues(std::move(*earlier)), std::move(run), step) : run;
+  if (!earlier || is_one_of(earlier->directory, apart)) return run;
+  return joined(with_what_it_continues(std::move(*earlier), apart), std::move(run), step);
 }
 
 }  // namespace
 
 fs::path newest_run(const fs::path& directory) {
-  if (fs::exists(directory / "metrics.jsonl")) return directory;
+  if (has_metrics(directory)) return directory;
   fs::path newest = directory;
   int most = 0;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
-    const int number = number_of(entry.path());
-    if (number <= most || !fs::exists(entry.path() / "metrics.jsonl")) continue;
-    newest = entry.path();
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
+    const int number = number_of(entry->path());
+    if (number <= most || !has_metrics(entry->path())) continue;
+    newest = entry->path();
     most = number;
   }
   return newest;
 }
 
-RunRecord read_resumed(const fs::path& run_dir) { return with_what_it_continues(read_run(newest_run(run_dir))); }
+RunRecord read_resumed(const fs::path& run_dir) { return with_what_it_continues(read_run(newest_run(run_dir)), {}); }
 
-std::vector<RunRecord> without_continued(std::vector<RunRecord> runs) {
-  const auto is_continued = [&](const RunRecord& run) {
-    return std::ranges::any_of(runs, [&](const RunRecord& other) {
-      std::error_code error;
-      return std::any_of(other.folders.begin(), other.folders.end() - 1, [&](const LogFolder& folder) {
-        return fs::equivalent(folder.directory, run.directory, error);
-      });
-    });
-  };
-  std::vector<RunRecord> kept;
-  for (const RunRecord& run : runs) {
-    if (!is_continued(run)) kept.push_back(run);
-  }
-  return kept;
+std::vector<RunRecord> read_named(const std::vector<fs::path>& directories) {
+  std::vector<fs::path> folders;
+  for (const fs::path& each : directories) folders.push_back(newest_run(each));
+  std::vector<RunRecord> runs;
+  for (const fs::path& each : folders) runs.push_back(with_what_it_continues(read_run(each), folders));
+  return runs;
 }
 
 }  // namespace hexad::report

@@ -2,15 +2,13 @@
 
 #include <cmath>
 #include <limits>
-#include <sstream>
 
 #include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
-#include "lib/base/file/input_file.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/said/secret.hpp"
 #include "lib/yaml/file.hpp"
-#include "lib/zst/frame.hpp"
+#include "lib/zst/lines_file.hpp"
 
 namespace hexad::report {
 namespace {
@@ -40,16 +38,6 @@ std::map<std::string, std::string> settings_of(const std::string& yaml, const st
   return settings;
 }
 
-Json json_lines(std::istream& in, size_t most_bytes) {
-  Json lines = Json::array();
-  size_t bytes = 0;
-  for (std::string text; bytes < most_bytes && std::getline(in, text); bytes += text.size()) {
-    Json line = try_parse_json<Json>(text);
-    if (line.is_object()) lines.push_back(std::move(line));
-  }
-  return lines;
-}
-
 }  // namespace
 
 const std::vector<double>* RunRecord::find(const std::string& key) const {
@@ -75,14 +63,21 @@ std::vector<double> seconds_of_training(const RunRecord& run) {
   return seconds;
 }
 
-Json read_json_lines(const fs::path& path, size_t most_bytes) {
-  if (!fs::exists(path)) return Json::array();
-  if (path.extension() == ".zst") {
-    std::istringstream text(zst::text_of(path, most_bytes));
-    return json_lines(text, most_bytes);
-  }
-  InputFile in(path);
-  return json_lines(in, most_bytes);
+Json read_json_lines(const fs::path& path, size_t most_bytes, bool* is_cut) {
+  Json lines = Json::array();
+  size_t bytes = 0;
+  if (is_cut) *is_cut = false;
+  if (!fs::exists(path)) return lines;
+  zst::read_lines(path, [&](std::string_view text) {
+    if (bytes >= most_bytes) {
+      if (is_cut) *is_cut = true;
+      return false;
+    }
+    bytes += text.size();
+    if (Json line = try_parse_json<Json>(text); line.is_object()) lines.push_back(std::move(line));
+    return true;
+  });
+  return lines;
 }
 
 RunRecord read_run(const fs::path& run_dir) {
@@ -118,6 +113,7 @@ RunRecord read_run(const fs::path& run_dir) {
   for (auto& [key, column] : run.series) column.resize(run.steps.size(), kNone);
   if (fs::exists(run_dir / "config.yaml")) run.config = without_secrets(read_file(run_dir / "config.yaml"));
   run.settings = settings_of(run.config, (run_dir / "config.yaml").string());
+  run.folders.front().settings = run.settings;
   return run;
 }
 

@@ -13,6 +13,7 @@ namespace hexad::report {
 struct LogFolder {
   std::filesystem::path directory;
   size_t first_row = 0;  // of RunRecord::steps; what follows is of this folder, up to the next one's
+  std::map<std::string, std::string> settings = {};  // of its config.yaml, as RunRecord::settings
 };
 
 struct RunRecord {
@@ -36,9 +37,10 @@ RunRecord read_run(const std::filesystem::path& run_dir);
 // folders of a resumed run is none. NaN where a line has no time.
 std::vector<double> seconds_of_training(const RunRecord& run);
 
-// Objects of a JSON-lines file (.zst: compressed), whole lines only, until `most_bytes` are read. None if there is no
-// such file.
-nlohmann::ordered_json read_json_lines(const std::filesystem::path& path, size_t most_bytes = SIZE_MAX);
+// Objects of a JSON-lines file (.zst: compressed), whole lines only, until `most_bytes` are read; `is_cut` then, where
+// there is more. None if there is no such file.
+nlohmann::ordered_json read_json_lines(const std::filesystem::path& path, size_t most_bytes = SIZE_MAX,
+                                       bool* is_cut = nullptr);
 
 // {"train/reward": {"1": 0.25, ...}, ...}: what NeMo-RL's check_metrics.py reads, a later run over an earlier one where
 // both have a step (a run and its resumption). Numbers that are not finite are left out.

@@ -5,7 +5,7 @@
 #include "app/report/data.hpp"
 #include "app/report/report.hpp"
 #include "app/report/resumption.hpp"
-#include "lib/base/error.hpp"
+#include "app/report/sample_files.hpp"
 #include "lib/base/json.hpp"
 
 namespace hexad::report {
@@ -14,10 +14,14 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-std::vector<RunRecord> read_all(const std::vector<fs::path>& run_dirs) {
-  std::vector<RunRecord> runs;
-  for (const fs::path& each : run_dirs) runs.push_back(read_resumed(each));
-  return without_continued(std::move(runs));
+// "exp_001/metrics.jsonl 4711 1700000000.", another one when the file is.
+std::string state_of(const fs::path& file) {
+  std::error_code error;
+  const uintmax_t bytes = fs::file_size(file, error);
+  const auto changed = fs::last_write_time(file, error);
+  const fs::path shown = file.parent_path().filename() / file.filename();
+  if (error) return shown.string() + ".";
+  return fmt::format("{} {} {}.", shown.string(), bytes, changed.time_since_epoch().count());
 }
 
 std::string escaped(const std::string& text) {
@@ -41,36 +45,35 @@ http::Answer LiveReport::operator()(const http::Request& request) const {
   if (request.path == "/favicon.ico") return {.status = 204};
   const bool metrics = request.path == "/metrics.json";
   if (!metrics && request.path != "/samples.json") return {.status = 404, .body = "no such page; / is the report\n"};
-  const std::string now = version();
-  if (request.known == now) return {.status = 304, .version = now};
   try {
-    const std::vector<RunRecord> runs = read_all(run_dirs_);
+    const std::string now = version(!metrics);
+    if (request.known == now) return {.status = 304, .version = now};
+    const std::vector<RunRecord> runs = read_named(run_dirs_);
     Json data = {{"runs", Json::array()}};
     for (const RunRecord& run : runs)
       data["runs"].push_back(metrics ? metrics_data(run) : samples_data(run, runs.size()));
     return {.type = "application/json", .body = json_text(data), .version = now};
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {  // a file that has gone meanwhile is no Error, and another time it is there
     return {.status = 503, .body = std::string(error.what()) + "\n"};
   }
 }
 
-// A line of metrics is written when all of its step is there.
-std::string LiveReport::version() const {
-  std::string sizes;
+// A step's samples are written beside its line of metrics, and may be there long after it.
+std::string LiveReport::version(bool with_samples) const {
+  std::string states;
   for (const fs::path& each : run_dirs_) {
     const fs::path newest = newest_run(each);
-    std::error_code error;
-    const uintmax_t bytes = fs::file_size(newest / "metrics.jsonl", error);
-    sizes += fmt::format("{}-{}.", newest.filename().string(), error ? 0 : bytes);
+    states += state_of(newest / "metrics.jsonl");
+    if (const auto samples = with_samples ? newest_samples(newest) : std::nullopt) states += state_of(*samples);
   }
-  return fmt::format("{:x}", std::hash<std::string>{}(sizes));
+  return fmt::format("{:x}", std::hash<std::string>{}(states));
 }
 
 http::Answer LiveReport::page() const {
   constexpr const char* kHtml = "text/html; charset=utf-8";
   try {
-    return {.type = kHtml, .body = live_page(read_all(run_dirs_))};
-  } catch (const Error& error) {
+    return {.type = kHtml, .body = live_page(read_named(run_dirs_))};
+  } catch (const std::exception& error) {
     return {.type = kHtml, .body = waiting_page(error.what())};
   }
 }

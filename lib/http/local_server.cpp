@@ -25,10 +25,11 @@ using asio::ip::tcp;
 using beast::http::field;
 using beast::http::verb;
 using Response = beast::http::response<beast::http::string_body>;
+using std::chrono::milliseconds;
 
-constexpr std::chrono::seconds kPatience{10};
 constexpr uint32_t kMostHeaderBytes = 8192;
 constexpr int kMostConnections = 32;
+constexpr int kBytesOnTheWay = 64 << 10;  // that the kernel keeps: more, and a slow reader would long seem to take none
 
 End end_of(const tcp::endpoint& endpoint) {
   return {.address = endpoint.address().to_v4().to_uint(), .port = endpoint.port()};
@@ -50,17 +51,19 @@ std::string why_refused(std::string_view host, std::optional<uid_t> user) {
 // One connection: reads a request, writes its answer, closes.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(tcp::socket socket, const Handler& handler, int& open)
-      : stream_(std::move(socket)), handler_(handler), open_(open) {
+  Session(tcp::socket socket, const Handler& handler, milliseconds patience, int& open)
+      : stream_(std::move(socket)), handler_(handler), patience_(patience), open_(open) {
     ++open_;
     parser_.header_limit(kMostHeaderBytes);
+    beast::error_code ignored;
+    stream_.socket().set_option(asio::socket_base::send_buffer_size(kBytesOnTheWay), ignored);
   }
   ~Session() { --open_; }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   void read() {
-    stream_.expires_after(kPatience);
+    stream_.expires_after(patience_);
     beast::http::async_read(stream_, buffer_, parser_, [self = shared_from_this()](beast::error_code error, size_t) {
       if (!error) self->write();
     });
@@ -76,8 +79,15 @@ class Session : public std::enable_shared_from_this<Session> {
     response_.set(field::x_frame_options, "DENY");
     response_.prepare_payload();
     if (parser_.get().method() == verb::head) response_.body().clear();
-    stream_.expires_after(kPatience);
-    beast::http::async_write(stream_, response_, [self = shared_from_this()](beast::error_code, size_t) {
+    serializer_.emplace(response_);
+    write_part();
+  }
+
+  // A page of megabytes is long on its way through a slow `ssh -L`: whoever takes some of it is waited for.
+  void write_part() {
+    stream_.expires_after(patience_);
+    beast::http::async_write_some(stream_, *serializer_, [self = shared_from_this()](beast::error_code error, size_t) {
+      if (!error && !self->serializer_->is_done()) return self->write_part();
       beast::error_code ignored;
       self->stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
     });
@@ -95,11 +105,20 @@ class Session : public std::enable_shared_from_this<Session> {
     if (request.method() != verb::get && request.method() != verb::head) return plain(405, "wanted GET\n");
     const std::string_view target(request.target().data(), request.target().size());
     const auto known = request[field::if_none_match];
-    const Answer made = handler_({.path = std::string(target.substr(0, target.find('?'))), .known = unquoted(known)});
+    const Answer made = made_for({.path = std::string(target.substr(0, target.find('?'))), .known = unquoted(known)});
     Response response = plain(made.status, made.body);
     response.set(field::content_type, made.type);
     if (!made.version.empty()) response.set(field::etag, "\"" + made.version + "\"");
     return response;
+  }
+
+  // An answer that cannot be made is no reason to give no other.
+  Answer made_for(const Request& request) const {
+    try {
+      return handler_(request);
+    } catch (const std::exception& error) {
+      return {.status = 503, .body = std::string(error.what()) + "\n"};
+    }
   }
 
   static std::string unquoted(beast::string_view text) {
@@ -116,16 +135,19 @@ class Session : public std::enable_shared_from_this<Session> {
 
   beast::tcp_stream stream_;
   const Handler& handler_;
+  const milliseconds patience_;
   int& open_;
   beast::flat_buffer buffer_{2 * kMostHeaderBytes};
   beast::http::request_parser<beast::http::empty_body> parser_;
   Response response_;
+  std::optional<beast::http::response_serializer<beast::http::string_body>> serializer_;
 };
 
 }  // namespace
 
 struct LocalServer::State {
-  State(uint16_t port, Handler answer) : handler(std::move(answer)), acceptor(io) {
+  State(uint16_t port, Handler answer, milliseconds patience)
+      : handler(std::move(answer)), patience(patience), acceptor(io) {
     const tcp::endpoint place(asio::ip::address_v4::loopback(), port);
     acceptor.open(place.protocol());
     acceptor.set_option(tcp::acceptor::reuse_address(true));
@@ -136,7 +158,7 @@ struct LocalServer::State {
   void accept() {
     acceptor.async_accept([this](beast::error_code error, tcp::socket socket) {
       if (error) return accept_later();  // too many open files, say
-      if (open < kMostConnections) std::make_shared<Session>(std::move(socket), handler, open)->read();
+      if (open < kMostConnections) std::make_shared<Session>(std::move(socket), handler, patience, open)->read();
       accept();
     });
   }
@@ -148,14 +170,15 @@ struct LocalServer::State {
   }
 
   Handler handler;
+  milliseconds patience;
   int open = 0;  // connections; outlives them, for io is destroyed before it
   asio::io_context io{1};
   tcp::acceptor acceptor;
   asio::steady_timer pause{io};
 };
 
-LocalServer::LocalServer(uint16_t port, Handler handler) try
-    : state_(std::make_unique<State>(port, std::move(handler))) {
+LocalServer::LocalServer(uint16_t port, Handler handler, milliseconds patience) try
+    : state_(std::make_unique<State>(port, std::move(handler), patience)) {
 } catch (const boost::system::system_error& error) {
   throw std::system_error(error.code().value(), std::system_category(), "127.0.0.1:" + std::to_string(port));
 }

@@ -33,23 +33,31 @@ void Frame::pass(std::string_view text, bool is_last) {
 }
 
 std::string text_of(const std::filesystem::path& file, size_t most) {
+  std::string text;
+  each_part(file, [&](std::string_view part) {
+    text.append(part.substr(0, most - text.size()));
+    return text.size() < most;
+  });
+  return text;
+}
+
+void each_part(const std::filesystem::path& file, const std::function<bool(std::string_view)>& take) {
   const std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(), ZSTD_freeDCtx);
   if (!context) throw std::bad_alloc();
   InputFile stream(file);
-  std::string text, bytes(ZSTD_DStreamInSize(), 0), part(ZSTD_DStreamOutSize(), 0);
-  while (text.size() < most) {
+  std::string bytes(ZSTD_DStreamInSize(), 0), part(ZSTD_DStreamOutSize(), 0);
+  for (;;) {
     stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     ZSTD_inBuffer in = {bytes.data(), static_cast<size_t>(stream.gcount()), 0};
-    if (in.size == 0) break;
+    if (in.size == 0) return;
     // A part that is full may not be all that is known.
-    for (bool more = true; more && text.size() < most;) {
+    for (bool more = true; more;) {
       ZSTD_outBuffer out = {part.data(), part.size(), 0};
-      if (ZSTD_isError(ZSTD_decompressStream(context.get(), &out, &in))) return text;
-      text.append(part, 0, std::min(out.pos, most - text.size()));
+      if (ZSTD_isError(ZSTD_decompressStream(context.get(), &out, &in))) return;
+      if (out.pos > 0 && !take({part.data(), out.pos})) return;
       more = in.pos < in.size || out.pos == out.size;
     }
   }
-  return text;
 }
 
 }  // namespace hexad::zst

@@ -35,4 +35,7 @@ class Frame {
 // damaged gives what comes before that. Throws Error(data) if the file cannot be read.
 std::string text_of(const std::filesystem::path& file, size_t most);
 
+// The same, part by part until `take` returns false: memory does not grow with the text.
+void each_part(const std::filesystem::path& file, const std::function<bool(std::string_view)>& take);
+
 }  // namespace hexad::zst

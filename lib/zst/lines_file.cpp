@@ -1,6 +1,7 @@
 #include "lib/zst/lines_file.hpp"
 
 #include "lib/base/file/append_file.hpp"
+#include "lib/base/file/input_file.hpp"
 #include "lib/zst/frame.hpp"
 
 namespace hexad::zst {
@@ -52,6 +53,25 @@ std::optional<fs::path> find_lines(const fs::path& file) {
     if (const fs::path found = file.string() + end; fs::exists(found, none)) return found;
   }
   return std::nullopt;
+}
+
+void read_lines(const fs::path& found, const std::function<bool(std::string_view)>& take) {
+  std::string line;
+  bool goes_on = true;
+  if (found.extension() != ".zst") {
+    InputFile in(found);
+    while (goes_on && std::getline(in, line)) goes_on = take(line);
+    return;
+  }
+  each_part(found, [&](std::string_view part) {
+    for (size_t end; goes_on && (end = part.find('\n')) != std::string_view::npos; part.remove_prefix(end + 1)) {
+      goes_on = take(line.append(part.substr(0, end)));
+      line.clear();
+    }
+    if (goes_on) line.append(part);
+    return goes_on;
+  });
+  if (!line.empty()) take(line);
 }
 
 size_t text_bytes(const fs::path& found) {

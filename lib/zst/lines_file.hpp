@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace hexad::zst {
 
@@ -18,6 +19,10 @@ void write_lines(const std::filesystem::path& folder, const std::string& name, i
 
 // `file` or its compressed form, whichever is there.
 std::optional<std::filesystem::path> find_lines(const std::filesystem::path& file);
+
+// Its lines in order, each without its end, until `take` returns false; the last may be a part of one (its writer was
+// killed). Memory does not grow with their number. Throws Error(data) if it cannot be read.
+void read_lines(const std::filesystem::path& found, const std::function<bool(std::string_view)>& take);
 
 // About how many bytes its text has.
 size_t text_bytes(const std::filesystem::path& found);

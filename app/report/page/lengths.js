@@ -47,9 +47,12 @@ function drawLengths(run, card) {
       event, tipLine("step", String(steps[k].step)),
       tipLine(from === to ? `${from} tokens` : `${from} to ${to} tokens`, percent(histograms[k][i])),
       tipLine("mean", short(mean(sorted))), tipLine("median", String(sorted[sorted.length >> 1])),
-      tipLine("longest", String(sorted[sorted.length - 1])));
+      tipLine("longest", String(sorted[sorted.length - 1])),
+      ...(steps[k].first ? [tipLine("of the step's responses the first", String(steps[k].first))] : []));
   });
   svg.addEventListener("pointerleave", hideTip);
-  card.replaceChildren(
-    node("div", {class: "soft"}, "tokens that the model wrote, share of the step's responses"), svg);
+  // The log of an older version says no lengths of its own, and may be too long to be read to its end.
+  const whose =
+    steps.some(l => l.first) ? "responses at the beginning of a step's log, which is long" : "the step's responses";
+  card.replaceChildren(node("div", {class: "soft"}, `tokens that the model wrote, share of ${whose}`), svg);
 }

@@ -19,6 +19,7 @@ async function follow(path, shortest, take) {
       if (answer.status === 200) {
         const fresh = await answer.json();
         known = answer.headers.get("ETag");
+        if (areOthers(fresh.runs)) return location.reload();
         take(fresh.runs);
       } else if (answer.status !== 304) {
         throw new Error(answer.statusText);
@@ -32,6 +33,9 @@ async function follow(path, shortest, take) {
   }
 }
 
+// What was drawn, and what a person chose, belongs to the folders that the page began with.
+const areOthers = fresh =>
+  fresh.length !== runs.length || fresh.some((run, i) => run.directory !== runs[i].directory);
 const keysOf = run => Object.keys(run.series).join();
 follow("metrics.json", 2000, fresh => {
   const same = fresh.every((run, i) => keysOf(run) === keysOf(runs[i]));

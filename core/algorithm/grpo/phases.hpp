@@ -58,7 +58,7 @@ struct SampleLog {
 };
 
 // Beside the step. train_data_step<N>.jsonl: texts, tokens, masks, log-probs, advantages; of a part the text of every
-// token too. Of a validation val_data_step<N>.jsonl: texts and rewards.
+// token too; in the first line the lengths of all responses. Of a validation val_data_step<N>.jsonl: texts and rewards.
 void log_samples(const SampleLog& to, const rollout::Rollout& rollout, int64_t step, bool is_training);
 
 }  // namespace hexad::algorithm

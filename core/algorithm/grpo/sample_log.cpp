@@ -26,12 +26,23 @@ std::vector<int64_t> spread(int64_t rows, int64_t most) {
   return chosen;
 }
 
+// Of every response of the step, though few may be logged: tokens that the model wrote.
+std::vector<int64_t> response_lengths(const data::Batch& batch) {
+  std::vector<int64_t> lengths;
+  for (int64_t row = 0; row < batch.size(); ++row) {
+    const auto mask = batch.row<float>("token_mask", row);
+    lengths.push_back(std::ranges::count_if(mask, [](float each) { return each != 0; }));
+  }
+  return lengths;
+}
+
 // What is logged of a step, as long as it waits for the thread that writes it: prompts may be gone by then.
 struct Samples {
   rollout::Rollout rollout;  // its rows alone
   std::vector<std::string> prompts, expected;
   std::vector<float> valid;
   std::vector<bool> with_texts;
+  std::vector<int64_t> lengths;
   bool is_training, has_prev;
   std::shared_ptr<const text::Tokenizer> tokenizer;
 
@@ -53,6 +64,7 @@ struct Samples {
     if (!is_training) return json_text(whole);
     const auto floats = [&](const char* column) { return rollout.batch.row<float>(column, i); };
     const auto ids = rollout.batch.row<int64_t>("input_ids", i);
+    if (i == 0) whole["step_response_lengths"] = lengths;
     if (with_texts[i]) whole["tokens"] = text::token_texts(tokenizer, ids);
     return zst::json_line(whole,
                           {{"token_ids", ids},
@@ -72,6 +84,7 @@ void log_samples(const SampleLog& to, const rollout::Rollout& all, int64_t step,
   auto samples = std::make_shared<Samples>();
   samples->rollout = rows.size() == all.responses.size() ? all : all.select(rows);
   samples->is_training = is_training, samples->has_prev = to.has_prev;
+  if (is_training) samples->lengths = response_lengths(all.batch);
   samples->valid = scored(samples->rollout.batch);
   samples->tokenizer = to.tokenizer;
   samples->with_texts.resize(rows.size());

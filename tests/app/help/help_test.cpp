@@ -63,13 +63,16 @@ TEST_CASE("commands and options that topics name are there, and so are the pages
 }
 
 TEST_CASE("the table of exit codes has those that errors have, and no other") {
-  std::set<int> codes = {0, 130};
+  std::set<int> codes = {0, 130, 143};  // and what signals end in order
   for (const ErrorKind kind :
        {ErrorKind::config, ErrorKind::plugin, ErrorKind::worker, ErrorKind::data, ErrorKind::internal})
     codes.insert(Error(kind, "").exit_code());
   std::set<int> table;
   for (const help::ExitCode& each : help::exit_codes()) table.insert(each.code);
   CHECK(table == codes);
+  for (const char* said :
+       {"plan a rank whose memory is too small", "Of report --serve: Ctrl-C", "Of report --serve: SIGTERM"})
+    CHECK_MESSAGE(contains(help::exit_codes_markdown(), said), said);
   CHECK(contains(toy::run({"help", "exit-codes"}).out, "\n  4  a worker was lost for good\n     A rank has crashed"));
 }
 

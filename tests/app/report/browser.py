@@ -64,9 +64,13 @@ class Chromium:
             answer = self.receive(until)
             if answer.get("id") == self.next:
                 if "error" in answer:
-                    sys.exit(f"{method}: {answer['error']}")
+                    raise Refused(f"{method}: {answer['error']}")
                 return answer["result"]
             self.events.append(answer)
+
+
+class Refused(Exception):
+    pass
 
 
 def evaluate(chromium, session, expression):
@@ -74,6 +78,13 @@ def evaluate(chromium, session, expression):
     if "exceptionDetails" in answer:
         sys.exit(f"{expression}: {answer['exceptionDetails']['exception'].get('description')}")
     return answer["result"].get("value")
+
+
+def is_true(chromium, session, expression):
+    try:
+        return evaluate(chromium, session, expression)
+    except Refused:  # a page that loads itself anew has nothing to evaluate for a moment
+        return False
 
 
 def console_of(events):
@@ -103,7 +114,7 @@ def visit(chromium, job):
     chromium.call("Page.navigate", session, url=job["page"])
     for stage in job["stages"]:
         until = time.monotonic() + PATIENCE
-        while not evaluate(chromium, session, f"document.readyState === 'complete' && !!({stage['until']})"):
+        while not is_true(chromium, session, f"document.readyState === 'complete' && !!({stage['until']})"):
             if time.monotonic() > until:
                 sys.exit(f"{stage['until']} did not become true; {console_of(chromium.events)}")
             time.sleep(0.05)
@@ -125,6 +136,8 @@ def main():
         try:
             for job in jobs:
                 visit(chromium, job)
+        except Refused as error:
+            sys.exit(str(error))
         finally:
             chromium.process.kill()
             chromium.process.wait()

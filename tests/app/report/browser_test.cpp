@@ -74,11 +74,14 @@ TEST_CASE("the page draws a run in a browser, and hostile text is harmless") {
   }
 }
 
-TEST_CASE("where prev_logprobs were not computed the page says so, and shows no mismatch") {
+TEST_CASE("prev_logprobs that were not computed, lengths of the first responses alone: the page says so") {
   const toy::TempDir dir;
   RunLog log(dir.path(), "");
+  const Json large = {{"content", std::string(1 << 20, 'x')}, {"token_loss_mask", {0.0, 1.0}}};  // an older log's
+  test_support::write_samples(log, 1, std::vector<Json>(17, large));
+  log.end_step(1);
   log.add("train", {{"reward", 1}});
-  test_support::write_samples(log, 1,
+  test_support::write_samples(log, 2,
                               {Json{{"content", "ab"},
                                     {"response", "b"},
                                     {"rewards", 1.0},
@@ -87,9 +90,10 @@ TEST_CASE("where prev_logprobs were not computed the page says so, and shows no 
                                     {"token_loss_mask", {0.0, 1.0}},
                                     {"generation_logprobs", {0.0, -11.0}},
                                     {"prev_logprobs", nullptr}}});
-  log.end_step(1);
+  log.end_step(2);
   report::write_report(log.directory());
   const std::string page = elements(dir, log.directory() / "report.html");
+  CHECK(contains(page, "share of responses at the beginning of a step's log, which is long"));
   CHECK(contains(page, "worst mismatch <b>not computed</b>"));
   CHECK(contains(page, "not computed: nothing in this run needs prev_logprobs"));
   CHECK_FALSE(contains(page, "style=\"background: rgba(var(--hot)"));

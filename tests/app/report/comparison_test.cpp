@@ -94,6 +94,21 @@ TEST_CASE("many runs and long values stay within 80 columns") {
   CHECK(contains(text, "\n  [11] kkkk"));
 }
 
+TEST_CASE("of one run there are no settings to compare; what a resumption changed is said") {
+  RunRecord run = record("logs/exp_002", 1, {{"lr", "2"}, {"seed", "1"}});
+  CHECK_FALSE(contains(comparison({run}), "settings"));
+  CHECK(resumptions(run).empty());
+  run.folders = {{"logs/exp_001", 0, {{"lr", "1"}}},
+                 {"logs/exp_002", 10, run.settings},
+                 {"logs/exp_003", 15, {{"lr", "1"}, {"seed", "1"}}},
+                 {"logs/exp_004", 17, {{"lr", "1"}, {"seed", "1"}}}};
+  CHECK(resumptions(run) ==
+        std::vector<std::string>{
+            "logs/exp_002 goes on from exp_001: one run. 2 settings differ: hexad report logs/exp_001 logs/exp_002",
+            "logs/exp_003 goes on from exp_002: one run. 1 setting differs: hexad report logs/exp_002 logs/exp_003",
+            "logs/exp_004 goes on from exp_003: one run"});
+}
+
 TEST_CASE("runs of the same settings") {
   CHECK(contains(comparison({record("a", 1, {{"x", "1"}}), record("b", 1, {{"x", "1"}})}),
                  "\nThe settings are the same.\n"));

@@ -79,21 +79,54 @@ TEST_CASE("what goes on from another folder's checkpoints, begins anew or lacks 
   CHECK(folders_of(read_resumed(dir / "exp_005")) == std::vector<std::string>{"exp_002", "exp_005"});
 }
 
-TEST_CASE("of a logger.log_dir the newest folder with metrics; folders that another goes on are part of it") {
+TEST_CASE("a start that was killed between its checkpoint and that step's line is gone on from") {
+  const toy::TempDir dir;
+  write(dir, 1, 1, 49, 1000);  // the checkpoint of step 50 is there
+  write(dir, 2, 51, 52, 2000);
+  const RunRecord run = read_resumed(dir / "exp_002");
+  CHECK(folders_of(run) == std::vector<std::string>{"exp_001", "exp_002"});
+  CHECK(run.steps.size() == 51);
+  write(dir, 3, 51, 52, 3000);  // nothing of exp_002 was saved
+  CHECK(folders_of(read_resumed(dir / "exp_003")) == std::vector<std::string>{"exp_001", "exp_003"});
+}
+
+TEST_CASE("of a logger.log_dir the newest folder with metrics; folders that are named together stay apart") {
   const toy::TempDir dir;
   write(dir, 1, 1, 6, 1000);
   write(dir, 12, 7, 8, 2000);
-  dir.write("exp_013/config.yaml", "");
+  dir.write("exp_013/metrics.jsonl", "");  // it has just begun
   CHECK(newest_run(dir.path()) == dir / "exp_012");
   CHECK(newest_run(dir / "exp_001") == dir / "exp_001");
-  const auto runs = without_continued({read_resumed(dir / "exp_001"), read_resumed(dir.path())});
-  REQUIRE(runs.size() == 1);
-  CHECK(runs[0].steps.size() == 8);
+  std::filesystem::create_symlink("metrics.jsonl", dir.write("exp_014/x", "").parent_path() / "metrics.jsonl");
+  CHECK(newest_run(dir.path()) == dir / "exp_012");  // one that cannot be looked into is none
+  write(dir, 15, 9, 9, 3000);
+  const auto runs = read_named({dir.path(), dir / "exp_001"});
+  REQUIRE(runs.size() == 2);
+  CHECK(folders_of(runs[0]) == std::vector<std::string>{"exp_012", "exp_015"});
+  CHECK(folders_of(runs[1]) == std::vector<std::string>{"exp_001"});
+}
 
-  const toy::Ended ended = toy::run({"report", dir / "exp_001", dir / "exp_012"});
-  CHECK(ended.code == 0);
-  CHECK(ended.out == (dir / "exp_012/report.html").string() + "\n");
-  CHECK(ended.err == (dir / "exp_012").string() + " goes on from exp_001: one run\n");
+TEST_CASE("hexad report AFTER is one run and says what was changed; BEFORE AFTER has the table, --json their newest") {
+  const toy::TempDir dir;
+  write(dir, 1, 1, 6, 1000);
+  write(dir, 2, 7, 8, 2000);
+  dir.write("exp_002/config.yaml", "{checkpointing: {checkpoint_dir: ckpt}, lr: 0.002}\n");
+  const std::string before = (dir / "exp_001").string(), after = (dir / "exp_002").string();
+  const toy::Ended one = toy::run({"report", dir.path()});
+  CHECK(one.out == after + "/report.html\n");
+  CHECK(one.err ==
+        fmt::format("{1} goes on from exp_001: one run. 1 setting differs: hexad report {0} {1}\n", before, after));
+
+  const toy::Ended two = toy::run({"report", before, after, "--out", dir / "two.html"});
+  CHECK(two.err.empty());
+  CHECK(contains(two.out, fmt::format("[1] {}\n[2] {}\n", before, after)));
+  CHECK(contains(two.out, "\nlr                                            -      0.002\n"));
+  const toy::Ended compared = toy::run({"report", "--compare", after, "--out", dir / "one.html"});
+  CHECK_FALSE(contains(compared.out, "The settings are the same"));
+
+  const toy::Ended json = toy::run({"report", "--json", dir.path()});
+  CHECK_MESSAGE(json.code == 0, json.err);
+  CHECK(Json::parse(json.out).at("train/reward") == Json{{"7", 2007.0}, {"8", 2008.0}});
 }
 
 TEST_SUITE_BEGIN("timing");  // a browser that must answer in time

@@ -57,6 +57,9 @@ TEST_CASE("so many samples of a step and of a validation are written as are aske
       if (count == 0) continue;
       const std::vector<Json> written = samples(file);
       REQUIRE(written.size() == 3);
+      CHECK(written[0].value("step_response_lengths", Json()).size() ==
+            (std::string_view(name).starts_with("train") ? 64 : 0));  // of all, as few as are written
+      CHECK_FALSE(written[1].contains("step_response_lengths"));
       std::set<Json> prompts;
       for (const Json& sample : written) {
         prompts.insert(sample.at("content"));
@@ -121,4 +124,28 @@ TEST_CASE("of a file that a killed run left cut, the report has the whole lines"
   fs::resize_file(packed, fs::file_size(packed) * 3 / 4);
   CHECK(lengths() > 500);
   CHECK(hexad::report::read_json_lines(packed).size() < many.size());
+}
+
+TEST_CASE("lengths and samples are of a whole step, however long its log; lengths of an older one say where not") {
+  const TempDir dir;
+  hexad::telemetry::RunLog log(dir.path(), "");
+  const Json sample = {{"content", std::string(1 << 20, 'x')}, {"token_loss_mask", {0, 1, 1}}};
+  std::vector<Json> many(20, sample);
+  test_support::write_samples(log, 1, many);
+  std::vector<int> all(20, 2);
+  all.resize(500, 70);
+  many[0]["step_response_lengths"] = all;
+  many[18]["tokens"] = {"a", "b", "c"};
+  test_support::write_samples(log, 2, many);
+  log.end_step(1);
+  log.end_step(2);
+  const Json data = hexad::report::samples_data(hexad::report::read_run(log.directory()), 1);
+  const Json& lengths = data.at("lengths");
+  REQUIRE(lengths.size() == 2);
+  CHECK(lengths[0] == Json{{"step", 1}, {"values", std::vector<int>(16, 2)}, {"first", 16}});
+  CHECK(lengths[1] == Json{{"step", 2}, {"values", all}});
+  const Json& samples = data.at("samples");
+  REQUIRE(samples.size() == 17);  // 16 of the first step
+  CHECK(samples[16].at("step") == 2);
+  CHECK(samples[16].at("row") == 18);
 }

@@ -7,7 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
+#include <stdexcept>
 #include <system_error>
 #include <thread>
 
@@ -17,12 +19,14 @@ using namespace hexad::http;
 
 namespace {
 
-int connected(uint16_t port) {
+// `window`: bytes that the kernel keeps for us unread; 0: as many as it likes.
+int connected(uint16_t port, int window = 0) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in place{};
   place.sin_family = AF_INET, place.sin_port = htons(port), place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   const timeval patience = {.tv_sec = 60, .tv_usec = 0};
   ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  if (window > 0) ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &window, sizeof window);
   if (::connect(fd, reinterpret_cast<sockaddr*>(&place), sizeof place) != 0) return -1;
   return fd;
 }
@@ -47,7 +51,8 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 // A server on a thread, until a signal ends it.
 class Served {
  public:
-  explicit Served(Handler handler) : server_(0, std::move(handler)), thread_([this] { signal_ = server_.run(); }) {
+  explicit Served(Handler handler, std::chrono::milliseconds patience = std::chrono::seconds(10))
+      : server_(0, std::move(handler), patience), thread_([this] { signal_ = server_.run(); }) {
     while (!has(said(port(), request("GET /")), "HTTP/1.1")) continue;
   }
   ~Served() {
@@ -126,13 +131,49 @@ TEST_CASE("what only reads may be asked for; what is no request is not answered"
   CHECK(said(served.port(), request("GET /")).starts_with("HTTP/1.1 200 "));
 }
 
+TEST_CASE("an answer that cannot be made is 503 with the reason, and the server goes on") {
+  const Served served([](const Request& request) {
+    if (request.path == "/broken") throw std::runtime_error("the disk has gone");
+    return answer_of(request);
+  });
+  const std::string page = said(served.port(), request("GET /broken"));
+  CHECK(page.starts_with("HTTP/1.1 503 "));
+  CHECK(page.ends_with("\r\n\r\nthe disk has gone\n"));
+  CHECK(said(served.port(), request("GET /")).starts_with("HTTP/1.1 200 "));
+}
+
+TEST_CASE("whoever takes an answer slowly gets all of it; who takes none of it does not") {
+  constexpr std::chrono::milliseconds kPatience(1000), kPause(60);
+  constexpr int kPiece = 64 << 10;
+  const std::string body(40 * kPiece, 'x');  // 2.4 s
+  const Served served([&](const Request&) { return Answer{.body = body}; }, kPatience);
+  const auto asking = [&] {
+    const int fd = connected(served.port(), kPiece);
+    const std::string line = request("GET /");
+    REQUIRE(::send(fd, line.data(), line.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(line.size()));
+    return fd;
+  };
+  const auto taken = [](int fd, std::chrono::milliseconds pause) {
+    std::string text, piece(kPiece, 0);
+    for (ssize_t count; (count = ::recv(fd, piece.data(), piece.size(), MSG_WAITALL)) > 0;) {
+      text.append(piece, 0, static_cast<size_t>(count));
+      std::this_thread::sleep_for(pause);
+    }
+    ::close(fd);
+    return text;
+  };
+  const int idle = asking(), slow = asking();
+  CHECK(taken(slow, kPause).ends_with("\r\n\r\n" + body));
+  CHECK(taken(idle, {}).size() < body.size());
+}
+
 TEST_CASE("connections that say nothing end, and keep nobody out for good") {
-  const Served served(answer_of);
+  const Served served(answer_of, std::chrono::seconds(1));
   std::vector<int> silent;
   for (int i = 0; i < 40; ++i) silent.push_back(connected(served.port()));
   char byte = 0;
   for (const int fd : silent) {
-    CHECK(::recv(fd, &byte, 1, 0) <= 0);  // within ten seconds each, all at once
+    CHECK(::recv(fd, &byte, 1, 0) <= 0);  // when patience is at its end, all at once
     ::close(fd);
   }
   CHECK(said(served.port(), request("GET /")).starts_with("HTTP/1.1 200 "));

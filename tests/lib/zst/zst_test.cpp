@@ -71,6 +71,15 @@ TEST_CASE("few lines are a file of text, many a frame that the program zstd read
   CHECK(fs::file_size(packed) < many.size() / 4);
   CHECK(zst::text_of(packed, SIZE_MAX) == many);
   CHECK(zst::text_of(packed, 1000) == many.substr(0, 1000));
+  for (const auto& [file, count] : {std::pair(folder / "few", 100), std::pair(packed, 30'000)}) {
+    int64_t next = 0;
+    const auto take = [&](std::string_view line, int64_t most) { return line == line_of(next) && ++next < most; };
+    zst::read_lines(file, [&](std::string_view line) { return take(line, count + 1); });
+    CHECK(next == count);
+    next = 0;
+    zst::read_lines(file, [&](std::string_view line) { return take(line, 70); });
+    CHECK(next == 70);
+  }
   CHECK_FALSE(zst::find_lines(folder / "none"));
   const std::string command = fmt::format("zstd -dcq {} > {}", packed.string(), (folder / "read").string());
   if (std::system("command -v zstd > /dev/null") != 0) return test_report::skipped("no program zstd");
@@ -103,6 +112,10 @@ TEST_CASE("frames behind each other are read to the last that is whole, and of a
   damaged[first] = 'x';  // where the second begins
   CHECK(text(damaged) == once);
   CHECK(text("no frame").empty());
+  write_file(folder / "cut.zst", bytes.substr(0, first / 2));
+  std::string read;
+  zst::read_lines(folder / "cut.zst", [&](std::string_view line) { return !read.append(line).append("\n").empty(); });
+  CHECK((once + "\n").starts_with(read.substr(0, read.size() - 1)));  // the last line is a part of one
   SAYS(error_of([&] { zst::text_of(folder / "absent", 1); }), "absent: cannot be opened");
 }
 
