@@ -133,7 +133,6 @@ sdk-tarball: build
 package = build/$(PRESET)/package
 staged = tools/setup.sh --package && tools/package/stage.sh build/$(PRESET) $(package)/stage/$@
 wheel: build
-	@rm -f $(package)/hexad-*.whl
 	@$(staged) carry && tools/package/wheel.py $(package)/stage/$@ $(package)
 
 tarball: build

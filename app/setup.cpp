@@ -1,4 +1,4 @@
-// hexad setup [--from DIR] [--into DIR]
+// hexad setup [--from DIR] [--into DIR | --download DIR]
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,13 +14,15 @@ namespace {
 struct SetupArguments {
   std::string from;
   std::string into;
+  std::string download;
 };
 
 // The script that fetches is the one that install.sh of the tarball runs, and becomes this process.
 [[noreturn]] void fetch(const SetupArguments& arguments) {
   const std::string script = (installation::home() / "share/hexad/runtime/setup.sh").string();
   std::vector<const char*> words = {"bash", script.c_str()};
-  for (const auto& [option, value] : {std::pair{"--from", &arguments.from}, {"--into", &arguments.into}})
+  for (const auto& [option, value] :
+       {std::pair{"--from", &arguments.from}, {"--into", &arguments.into}, {"--download", &arguments.download}})
     if (!value->empty()) words.insert(words.end(), {option, value->c_str()});
   words.push_back(nullptr);
   ::execvp(words[0], const_cast<char* const*>(words.data()));
@@ -34,6 +36,7 @@ void add_setup(CLI::App& app) {
   CLI::App* command = app.add_subcommand("setup", "Fetch LibTorch and Apache Arrow for this user");
   command->add_option("--from", arguments->from, "Folder that has the wheels: without the network");
   command->add_option("--into", arguments->into, "Folder that gets them (default: of the cache)");
+  command->add_option("--download", arguments->download, "Folder that gets the wheels alone, for --from elsewhere");
   command->callback([arguments] { fetch(*arguments); });
 }
 

@@ -158,13 +158,17 @@ std::vector<fs::path> sites(const fs::path& home, const Wheel& wheel) {
 }
 
 std::optional<Site> find(const std::vector<fs::path>& sites, const Wheel& wheel) {
+  std::optional<Site> other;
   for (const fs::path& folder : sites) {
     if (!is_there(folder / wheel.name)) continue;
     Site site{folder, version_in(folder, wheel)};
-    // Without its library: a source folder of that name, or a version that names its libraries otherwise.
-    if (is_there(folder / wheel.name / wheel.library) || !is_version(wheel, site.version)) return site;
+    const bool is_right = is_version(wheel, site.version);
+    if (is_right && is_there(folder / wheel.name / wheel.library)) return site;
+    // Of the right version and without its library: a source folder of that name. Another version may name its
+    // libraries otherwise.
+    if (!is_right && !other) other = site;
   }
-  return std::nullopt;
+  return other;
 }
 
 Site require(const fs::path& ours, const Wheel& wheel, const std::vector<fs::path>& sites) {

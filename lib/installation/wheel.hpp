@@ -31,12 +31,13 @@ struct Site {
 // (home.hpp).
 std::vector<std::filesystem::path> sites(const std::filesystem::path& home, const Wheel& wheel);
 
-// The first of them that has the wheel, in whatever version; nothing: none has.
+// The first of them that has the wheel in the version that ours are built with, else the first that has another one;
+// nothing: none has any.
 std::optional<Site> find(const std::vector<std::filesystem::path>& sites, const Wheel& wheel);
 
 // Where `ours`, a library of ours that is linked with the wheel, gets it from: a folder of LD_LIBRARY_PATH or of its
-// run paths, where the loader looks by itself, else the first of `sites`. Throws Error(config) in one line: the wheel
-// is in none of them, or is another version than the one that ours are built with, which names both.
+// run paths, where the loader looks by itself, else one of `sites`, as find() has it. Throws Error(config) in one line:
+// the wheel is in none of them, or in another version alone than the one that ours are built with, which names both.
 Site require(const std::filesystem::path& ours, const Wheel& wheel, const std::vector<std::filesystem::path>& sites);
 
 // Has the libraries of the wheel that `ours` needs in this process (dlopen with `mode`), so that the loader takes them

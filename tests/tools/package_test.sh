@@ -1,18 +1,27 @@
 #!/usr/bin/env bash
-# What tools/package/wheel.py makes of a tree, and what tools/runtime/setup.sh unpacks: from wheels that are made here.
+# What tools/package makes of a tree: wheel, Debian package, tarball and what its install.sh copies.
 set -euo pipefail
 source_dir=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "package_test: $*" >&2; exit 1; }
 says() { grep -qF -- "$2" <<< "$1" || fail "got: $1; wanted: $2"; }
+refuses() {  # TEXT COMMAND...
+  local said
+  ! said=$("${@:2}" 2>&1) || fail "took: ${*:2}"
+  says "$said" "$1"
+}
+listing() { (cd "$1" && find . -type f ! -path './.hexad/*' | LC_ALL=C sort | tr '\n' ' '); }
 
 # A wheel of a tree.
 stage=$work/stage version=$(cat "$source_dir/sdk/VERSION")
 mkdir -p "$stage/bin" "$stage/lib/hexad/plugins"
 cp /bin/true "$stage/bin/hexad"
 echo '{}' > "$stage/lib/hexad/plugins/liba.hexad.json"
+mkdir "$work/out"
+touch "$work/out/hexad-0.0.9-py3-none-manylinux_2_35_x86_64.whl" "$work/out/other-1.whl"
 wheel=$("$source_dir/tools/package/wheel.py" "$stage" "$work/out")
+[ "$(listing "$work/out")" = "./$(basename "$wheel") ./other-1.whl " ] || fail "wheels: $(listing "$work/out")"
 [ "$(basename "$wheel")" = "hexad-$version-py3-none-manylinux_2_35_x86_64.whl" ] || fail "named $wheel"
 python3 - "$wheel" "$version" <<'P'
 import base64, hashlib, sys, zipfile
@@ -46,44 +55,66 @@ if gcc "$work/new.c" -o "$stage/bin/hexad" 2> /dev/null; then  # glibc 2.36 or l
   says "$(cat "$work/said")" "bin/hexad wants arc4random of glibc 2.36"
 fi
 
-# setup.sh: wheels with the names and files of the real ones, and their digests.
-runtime=$work/runtime
-cp -r "$source_dir/tools/runtime" "$runtime"
-mkdir "$work/wheels"
-python3 - "$work/wheels" "$runtime/wheels.txt" <<'P'
-import hashlib, sys, zipfile
-folder, listed = sys.argv[1:]
-files = {"torch 2.11.0": ["torch/version.py", "torch/lib/libtorch_cpu.so", "torch/lib/libtorch_cuda.so", "torch/a.py"],
-         "nvidia-cuda-runtime 13.0.96": ["nvidia/cu13/lib/libcudart.so.13", "nvidia/cu13/include/a.h"],
-         "nvidia-cuda-cupti 13.0.85": ["nvidia/cu13/lib/libcupti.so.13"],
-         "pyarrow 26.0.1": ["pyarrow/libarrow.so.2600", "pyarrow/libparquet.so.2600", "pyarrow/libarrow_x.so.2600"]}
-with open(listed, "w") as pins:
-    for wheel, names in files.items():
-        name, version = wheel.split()
-        base = f"{name.replace('-', '_')}-{version}"
-        path = f"{folder}/{base}-py3-none-any.whl"
-        with zipfile.ZipFile(path, "w") as archive:
-            for each in names + [f"{base}.dist-info/{part}" for part in ("METADATA", "WHEEL", "RECORD")]:
-                archive.writestr(each, f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-                                 if each.endswith("METADATA") else "Wheel-Version: 1.0\n")
-        pins.write(f"{name}=={version} \\\n    --hash=sha256:{hashlib.sha256(open(path, 'rb').read()).hexdigest()}\n")
-P
-listing() { (cd "$1" && find . -type f | LC_ALL=C sort | tr '\n' ' '); }
-bash "$runtime/setup.sh" --from "$work/wheels" --into "$work/site" > "$work/said"
-[ "$(listing "$work/site")" = "./nvidia/cu13/lib/libcudart.so.13 ./nvidia/cu13/lib/libcupti.so.13 \
-./pyarrow/libarrow.so.2600 ./pyarrow/libparquet.so.2600 ./torch/lib/libtorch_cpu.so ./torch/version.py " ] ||
-  fail "unpacked: $(listing "$work/site")"
-says "$(HEXAD_CACHE=$work/cache bash "$runtime/setup.sh" --from "$work/wheels")" "into $work/cache/libtorch-2.11.0"
-[ -e "$work/cache/arrow-26.0.1/pyarrow/libarrow.so.2600" ] || fail "no Arrow in the cache"
-says "$(HEXAD_CACHE=$work/cache bash "$runtime/setup.sh")" "LibTorch 2.11.0 is in $work/cache/libtorch-2.11.0"
-# A wheel with other bytes than were pinned, a folder that is not there, a word that is no option.
-rm -rf "$work/site"
-echo more >> "$work/wheels/torch-2.11.0-py3-none-any.whl"
-! said=$(bash "$runtime/setup.sh" --from "$work/wheels" --into "$work/site" 2>&1) || fail "took another torch"
-says "$said" "pip cannot fetch torch 2.11.0: see above"
-[ ! -e "$work/site/torch" ] || fail "left a torch"
-! said=$(bash "$runtime/setup.sh" --from "$work/none" 2>&1) || fail "took a folder that is not there"
-says "$said" "--from $work/none: no such folder"
-! said=$(bash "$runtime/setup.sh" --form x 2>&1) || fail "took a word that is no option"
-says "$said" "got --form, wanted --from DIR or --into DIR"
+# A Debian package, the only one in its folder: links from where man and shells look, and what dpkg-shlibdeps says where
+# it fails; here something else stands in for that.
+cp /bin/true "$stage/bin/hexad"
+cp /bin/true "$stage/lib/hexad/plugins/liba.so"
+pages="man/man1/hexad.1 man/man1/hexad-train.1 bash-completion/completions/hexad fish/vendor_completions.d/hexad.fish"
+for file in $pages zsh/site-functions/_hexad; do
+  mkdir -p "$(dirname "$stage/share/$file")"
+  echo "$file" > "$stage/share/$file"
+done
+mkdir "$work/fake" "$work/debs"
+touch "$work/debs/hexad_0.0.9_amd64.deb" "$work/debs/hexad-sdk_0.0.9_amd64.deb"
+make_deb() {  # COMMANDS of dpkg-shlibdeps
+  printf '#!/bin/sh\n%s\n' "$1" > "$work/fake/dpkg-shlibdeps"
+  chmod +x "$work/fake/dpkg-shlibdeps"
+  PATH=$work/fake:$PATH "$source_dir/tools/package/deb.sh" "$stage" "$work/debs"
+}
+deb=$(make_deb 'echo shlibs:Depends=libc6')
+[ "$(listing "$work/debs")" = "./hexad-sdk_0.0.9_amd64.deb ./hexad_${version}_amd64.deb " ] ||
+  fail "packages: $(listing "$work/debs")"
+dpkg-deb --extract "$deb" "$work/root"
+shared=$work/root/usr/share
+for file in $pages; do [ "$(cat "$shared/$file")" = "$file" ] || fail "no /usr/share/$file"; done
+[ "$(cat "$shared/zsh/vendor-completions/_hexad")" = zsh/site-functions/_hexad ] || fail "no completion for zsh"
+[ "$(readlink "$shared/man/man1/hexad.1")" = ../../../lib/hexad/share/man/man1/hexad.1 ] ||
+  fail "the link of a page: $(readlink "$shared/man/man1/hexad.1")"
+refuses "cannot find library libx.so.1" make_deb 'echo "cannot find library libx.so.1" >&2; exit 2'
+refuses "deb: dpkg-shlibdeps finds no package for a library, see above" make_deb 'exit 2'
+refuses "deb: dpkg-shlibdeps says nothing of tree/usr/lib/hexad/bin/hexad" make_deb ''
+
+# A tarball, the only one in its folder, with wheels to fetch.
+. "$source_dir/tests/tools/runtime_wheels.sh"
+mkdir -p "$stage/share/hexad"
+cp -r "$source_dir/tools/runtime" "$stage/share/hexad/runtime"
+mkdir -p "$stage/include" "$work/tarballs" "$work/wheels"
+make_wheels "$work/wheels" "$stage/share/hexad/runtime/wheels.txt" 2.11.0
+cp /bin/sleep "$stage/bin/hexad"
+touch "$work/tarballs/hexad-0.0.9-linux-x86_64.tar.gz" "$work/tarballs/hexad-sdk-0.0.9.tar.gz"
+tarball=$("$source_dir/tools/package/tarball.sh" "$stage" "$work/tarballs")
+[ "$(listing "$work/tarballs")" = "./$(basename "$tarball") ./hexad-sdk-0.0.9.tar.gz " ] ||
+  fail "tarballs: $(listing "$work/tarballs")"
+
+# install.sh: into a prefix whose folders keep their owners and modes, and again while the program runs.
+mkdir -p "$work/untarred" "$work/prefix/bin" "$work/prefix/lib"
+tar -C "$work/untarred" -xzf "$tarball"
+install_hexad() { "$work"/untarred/*/install.sh "$@"; }
+[ "$(id -u)" != 0 ] || chown -R 12345 "$work/untarred"  # another's, as a tarball of another's is
+chmod 1777 "$work/prefix/bin"
+chmod 2755 "$work/prefix/lib"
+state() { stat -c '%n %a %u' "$work/prefix/bin" "$work/prefix/lib"; }
+before=$(state)
+says "$(install_hexad --prefix "$work/prefix" --from "$work/wheels")" "ready: $work/prefix/bin/hexad train quickstart"
+[ "$(state)" = "$before" ] || fail "folders were $before, and are $(state)"
+[ "$(stat -c '%a %u' "$work/prefix/bin/hexad")" = "755 $(id -u)" ] || fail "the program: $(ls -l "$work/prefix/bin")"
+[ -e "$work/prefix/lib/hexad/wheels/torch/lib/libtorch_cpu.so" ] || fail "no LibTorch in the prefix"
+"$work/prefix/bin/hexad" 60 &
+install_hexad --prefix "$work/prefix" --from "$work/wheels" > /dev/null || fail "not installed beside a running one"
+kill $!
+install_hexad --from "$work/wheels" --download "$work/fetched" > /dev/null
+[ "$(listing "$work/fetched")" = "$(listing "$work/wheels")" ] || fail "install.sh fetched $(listing "$work/fetched")"
+refuses "--download $work/d installs nothing: leave --prefix $work/p out" \
+  install_hexad --prefix "$work/p" --download "$work/d"
+refuses "got --form, wanted --prefix DIR, --from DIR or --download DIR" install_hexad --form x
 echo "package_test: ok"

@@ -3,8 +3,8 @@
 becomes scripts, all else data, so that pip gives it the layout of every installation: bin, lib and share of a prefix.
 
 usage: tools/package/wheel.py STAGE OUT_DIR
-Prints the file's name. Its platform follows from the newest glibc that a file of it wants, at least 2.35; what wants
-more than that is told on standard error.
+Takes away what OUT_DIR has of other versions, and prints the file's name. Its platform follows from the newest glibc
+that a file of it wants, at least 2.35; what wants more than that is told on standard error.
 """
 import base64
 import hashlib
@@ -81,6 +81,8 @@ def main():
     tag = f"py3-none-manylinux_2_{max(LEAST, newest_glibc(stage))}_x86_64"
     base, file = f"hexad-{version}", out / f"hexad-{version}-{tag}.whl"
     out.mkdir(parents=True, exist_ok=True)
+    for other in out.glob("hexad-*.whl"):
+        other.unlink()
     wheel = Wheel(file)
     for path in sorted(each for each in stage.rglob("*") if each.is_file()):
         part = path.relative_to(stage)

@@ -54,7 +54,7 @@ TEST_CASE("the Python that the program is installed in comes first, then what is
   CHECK(installation::sites(dir / "venv", kWheel)[3] == "/own/libmine-2.1.0");
 }
 
-TEST_CASE("the first site that has the wheel decides, and its version is read of the module or of pip's record") {
+TEST_CASE("the first site that has the right version decides, which is read of the module or of pip's record") {
   const TempDir dir;
   dir.write("source/mine/README", "a folder of that name");
   const fs::path first = add_wheel(dir, "first", "2.1.0+cpu"), second = add_wheel(dir, "second", "");
@@ -63,7 +63,8 @@ TEST_CASE("the first site that has the wheel decides, and its version is read of
   REQUIRE(found);
   CHECK(found->folder == first);
   CHECK(found->version == "2.1.0+cpu");
-  CHECK(installation::find({second, first}, kWheel)->version == "2.0.9");
+  CHECK(installation::find({second, first}, kWheel)->folder == first);
+  CHECK(installation::find({second}, kWheel)->version == "2.0.9");
   CHECK_FALSE(installation::find({dir / "none"}, kWheel));
   CHECK(installation::require(kLibc, kWheel, {first}).folder == first);
 }
@@ -78,7 +79,7 @@ TEST_CASE("libraries of a wheel, and of those that pip installs beside it") {
 TEST_CASE("another version is refused in one line that names both, and so is a wheel that is nowhere") {
   const TempDir dir;
   const fs::path other = add_wheel(dir, "site", "2.0.0+cu130");
-  const std::string text = refused({other, add_wheel(dir, "right", "2.1.0")});
+  const std::string text = refused({other, add_wheel(dir, "third", "2.2.0")});
   SAYS(text, (other / "mine").string() +
                  " is mine 2.0.0+cu130, and this Hexad is built with mine 2.1.0, whose C++ is "
                  "another: pip install mine==2.1.0, or `hexad setup`");
@@ -89,6 +90,20 @@ TEST_CASE("another version is refused in one line that names both, and so is a w
   SAYS(refused({dir / "a", dir / "b"}), "mine 2.1.0, which this Hexad is built with, is not in " +
                                             (dir / "a").string() + ", " + (dir / "b").string() +
                                             ": pip install mine==2.1.0, or `hexad setup`");
+}
+
+TEST_CASE("an old wheel of another Python hides none that is installed as its refusal says") {
+  const TempDir dir;
+  const fs::path old = add_wheel(dir, "user/.local/lib/python3.10/site-packages", "2.0.0");
+  const Variable home("HOME", (dir / "user").string()), cache("HEXAD_CACHE", (dir / "cache").string());
+  const auto all = [&] { return installation::sites(dir / "opt", kWheel); };
+  SAYS(refused(all()), (old / "mine").string() + " is mine 2.0.0");
+  const fs::path newer = add_wheel(dir, "user/.local/lib/python3.12/site-packages", "2.1.0");  // pip install
+  CHECK(installation::require(kLibc, kWheel, all()).folder == newer);
+  const fs::path set_up = add_wheel(dir, "cache/libmine-2.1.0", "2.1.0");  // hexad setup
+  CHECK(installation::require(kLibc, kWheel, all()).folder == set_up);
+  add_wheel(dir, "opt/lib/hexad/wheels", "2.0.0");  // of a release that lay there before
+  CHECK(installation::require(kLibc, kWheel, all()).folder == set_up);
 }
 
 TEST_CASE("what the loader would take itself is looked at first") {

@@ -42,15 +42,15 @@ void wait_for_end(const std::string& file) {
 }
 
 // A lower limit of this process, while it lives.
-class Limit {
+class Lowered {
  public:
-  Limit(__rlimit_resource what, rlim_t most) : what_(what) {
+  Lowered(__rlimit_resource what, rlim_t most) : what_(what) {
     REQUIRE(::getrlimit(what, &before_) == 0);
     const rlimit lower = {most, before_.rlim_max};
     REQUIRE(::setrlimit(what, &lower) == 0);
   }
-  ~Limit() { ::setrlimit(what_, &before_); }
-  Limit(const Limit&) = delete;
+  ~Lowered() { ::setrlimit(what_, &before_); }
+  Lowered(const Lowered&) = delete;
 
  private:
   __rlimit_resource what_;
@@ -192,7 +192,7 @@ TEST_CASE("a feed that finds no descriptor or no thread says so once, and whoeve
   for (rlim_t more = 0; more <= 10; more += 2) {  // the feed's own pipe, the program's, those of its tree
     CAPTURE(more);
     const std::string log = log_under([&](const Use& feed) {
-      const Limit few(RLIMIT_NOFILE, first_free_descriptor() + more);
+      const Lowered few(RLIMIT_NOFILE, first_free_descriptor() + more);
       feed();
     });
     SAYS(log, begin + "Too many open files" + end);
@@ -216,7 +216,7 @@ TEST_CASE("a feed without memory for a line ends its program, and nobody else") 
   const std::string log = log_of(settings, [&](Feed& feed) {
     const pid_t pid = pid_in(dir / "pid");
     std::string line(size_t{64} << 20, 'x');  // to which its end must be added
-    const Limit little(RLIMIT_AS, bytes_of_ours() + (rlim_t{32} << 20));
+    const Lowered little(RLIMIT_AS, bytes_of_ours() + (rlim_t{32} << 20));
     feed.put(std::move(line));
     feed.close("last", kPatience);
     CHECK(eventually([&] { return !alive(pid); }));
