@@ -32,8 +32,9 @@ struct Checked {
 };
 
 // What config::check says of the configuration; where it finds no error, all that a run would refuse before it starts,
-// as far as that can be known without starting anything. Of data the first rows are read, and all of them only where
-// those are refused. Whether the run's folders could be made is asked: nothing is made, and no lock is taken.
+// as far as that can be known without starting anything. Of data the rows are read that a run looks at before its first
+// step. Whether the run's folders could be made is asked: nothing is made, and no lock is taken. What the cache keeps
+// of data files (lib/table/cache.hpp) stays, and the run finds it again.
 Checked check_all(const config::Loaded& loaded, const Start& start);
 
 // A configuration that nothing was found against, and what was read on the way.

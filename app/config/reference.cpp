@@ -26,9 +26,10 @@ which [a table](#keys-of-plugins) lists. This page is generated from the schema 
 - On the command line: `a.b=1` sets a key, `+a.b=1` adds one, `++a.b=1` does either, `~a.b` removes one. Values are
   numbers, `true`, `null`, text, `[lists]`, `{maps: 1}`; text with other characters is quoted: `a.b='x, y'`.
 - `hexad config check CONFIG` names every mistake with file, line and column, and refuses what `train` would refuse
-  before its first step, in the same words: also a model, a reward program or a plugin that is not there, the first rows
-  of data sets, devices, folders, a checkpoint of another run. It starts nothing and leaves nothing behind. Data sets
-  and models of the Hub that are not on this machine may be where the run will be: these are notices, and with `--here`
+  before its first step, in the same words: also a model, a reward program or a plugin that is not there, the rows of
+  data sets that a run looks at, devices, folders, a checkpoint of another run. It starts nothing and leaves nothing
+  behind but what is kept of [large data files](data_files.md#what-is-large), which the run finds again. Data sets and
+  models of the Hub that are not on this machine may be where the run will be: these are notices, and with `--here`
   errors, as `train` has them. Exit code 0: valid; 2: not; 3: only files of plugins are refused.
 - `hexad config show CONFIG` prints what a config comes to, defaults included, and with `--origin` the file, override or
   default that each value comes from. Of a large model `check` also says how many GiB a rank that trains holds beside

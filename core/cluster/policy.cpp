@@ -198,12 +198,14 @@ TrainResult Policy::train(const data::Batch& batch, double lr, double weight_dec
   return result;
 }
 
-std::map<std::string, double> Policy::evaluate(std::span<const data::Batch> batches, int64_t micro_batch_size) {
+std::map<std::string, double> Policy::evaluate(const table::Lazy<data::Batch>& batches, int64_t micro_batch_size,
+                                               const std::function<void(data::Batch&)>& complete) {
   Counts counts;
   for (const data::Batch& batch : batches)
     for (int64_t row = 0; row < batch.size(); ++row) counts.add(batch, row);
   plugin::MetricSum metrics;
-  for (const data::Batch& batch : batches) {
+  for (data::Batch batch : batches) {
+    complete(batch);
     const Plan plan = this->plan(batch, /*training=*/false, micro_batch_size);
     const auto replies = workers_.call<protocol::Evaluate>(ranks_, [&](int rank) {
       const data::Shard& shard = plan.sharding.shards[dp_rank_of_[rank]];

@@ -1,6 +1,7 @@
 // The policy as the algorithm sees it: log-probs, training steps and checkpoints, whatever backend and layout run them.
 #pragma once
 #include <chrono>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 #include "core/cluster/process/worker_group.hpp"
 #include "core/config/typed/policy_config.hpp"
 #include "core/data/batch.hpp"
+#include "lib/table/lazy.hpp"
 
 namespace hexad::cluster {
 
@@ -60,9 +62,11 @@ class Policy {
   TrainResult train(const data::Batch& batch, double lr, double weight_decay);
 
   // The loss of all the batches together, as they would train in one step, with its metrics, and nothing learnt: how
-  // they are cut does not matter. Micro-batches of `micro_batch_size` units unless they are formed by tokens. It is not
-  // finite where the loss is not.
-  std::map<std::string, double> evaluate(std::span<const data::Batch> batches, int64_t micro_batch_size);
+  // they are cut does not matter. One is in memory at a time; each is made twice, for the loss divides by what all of
+  // them count. `complete` adds what is not in them to one that is about to run. Micro-batches of `micro_batch_size`
+  // units unless they are formed by tokens. It is not finite where the loss is not.
+  std::map<std::string, double> evaluate(const table::Lazy<data::Batch>& batches, int64_t micro_batch_size,
+                                         const std::function<void(data::Batch&)>& complete);
 
   // Keeps a copy of the current weights under `which`.
   void keep(Weights which);

@@ -60,7 +60,6 @@ class ArrowRows : public Rows {
  public:
   ArrowRows(const fs::path& file, const Container& container, Budget& budget)
       : file_(file), arrow_(arrow_for(file)), table_(open(container, budget.left), Close{&arrow_}) {
-    if (size() == 0) fail(ErrorKind::data, "{}: holds no rows", file_.string());
     budget.left -= std::min(budget.left, arrow_.memory(table_.get()));
   }
   int64_t size() const override { return arrow_.size(table_.get()); }
@@ -74,7 +73,7 @@ class ArrowRows : public Rows {
 
  private:
   hexad_arrow_table* open(const Container& container, int64_t memory) const {
-    const Place place = place_for(file_, ".arrow");
+    const Place place = place_for(file_, container, ".arrow");
     const std::string file = file_.string(), kept = place.file.string();
     const hexad_arrow_source source{
         file.c_str(), name_of(container.form), name_of(container.packing), kept.c_str(), memory, Said::prepare};

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kVersion = "2";  // of what is kept: a change that others would misread raises it
+constexpr const char* kVersion = "3";  // of what is kept: a change that others would misread raises it
 
 // Empty where HOME would have to say it and is not set.
 fs::path cache_folder() {
@@ -39,13 +39,14 @@ bool is_left_behind(const fs::path& part) {
   return !gone && fs::file_time_type::clock::now() - written > std::chrono::hours(1);
 }
 
-// "<path>-<size>-<time>-2.arrow": those of the path that are not of this file as it is.
+// "<path>-<size>-<time>-3.csv.arrow": those of the path that are not of this file as it is, whatever it is read as.
 void remove_useless(const fs::path& place) {
-  const std::string name = place.stem(), of_this_path = name.substr(0, name.find('-') + 1);
+  const auto file_of = [](const fs::path& kept) { return kept.string().substr(0, kept.string().find('.')); };
+  const std::string name = file_of(place.filename()), of_this_path = name.substr(0, name.find('-') + 1);
   for (const fs::directory_entry& entry : entries_of(place.parent_path())) {
     const fs::path other = entry.path().filename();
     const bool is_part = other.extension() == ".part";
-    const bool is_older = !is_part && other.string().starts_with(of_this_path) && other.stem() != name;
+    const bool is_older = !is_part && other.string().starts_with(of_this_path) && file_of(other) != name;
     std::error_code ignored;
     if (is_older || (is_part && is_left_behind(entry.path()))) fs::remove(entry.path(), ignored);
   }
@@ -53,7 +54,7 @@ void remove_useless(const fs::path& place) {
 
 }  // namespace
 
-Place place_for(const fs::path& file, const std::string& suffix) {
+Place place_for(const fs::path& file, const Container& container, const std::string& suffix) {
   try {
     const fs::path folder = cache_folder();
     if (folder.empty()) return {{}, "neither HEXAD_CACHE nor HOME is set"};
@@ -62,8 +63,9 @@ Place place_for(const fs::path& file, const std::string& suffix) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) return {{}, std::strerror(errno)};
     const std::string digest = sha256_hex(std::as_bytes(std::span(path))).substr(0, 32);
-    return {folder / fmt::format("{}-{}-{}_{:09}-{}{}", digest, status.st_size, status.st_mtim.tv_sec,
-                                 status.st_mtim.tv_nsec, kVersion, suffix),
+    return {folder / fmt::format("{}-{}-{}_{:09}-{}.{}{}{}", digest, status.st_size, status.st_mtim.tv_sec,
+                                 status.st_mtim.tv_nsec, kVersion, name_of(container.form), name_of(container.packing),
+                                 suffix),
             ""};
   } catch (const std::exception& error) {
     return {{}, error.what()};

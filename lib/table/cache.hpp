@@ -4,9 +4,11 @@
 #include <filesystem>
 #include <string>
 
+#include "lib/table/container.hpp"
+
 namespace hexad::table {
 
-// Of one file, by its path, size and time of change.
+// Of one file, by its path, size and time of change, and what it is read as.
 struct Place {
   std::filesystem::path file;  // empty: there is none
   std::string why_none;        // in words
@@ -14,7 +16,7 @@ struct Place {
 
 // Where its rows are kept, or will be; nothing is made. A folder that others can write into is none. `suffix`:
 // ".arrow".
-Place place_for(const std::filesystem::path& file, const std::string& suffix);
+Place place_for(const std::filesystem::path& file, const Container& container, const std::string& suffix);
 
 // Makes the folder, this user's alone, and removes from it what is of no use: rows of this file as it was before, and
 // what a process has left that ended while it wrote. Throws Error(data) with the reason.

@@ -16,8 +16,6 @@ constexpr std::array<Suffix, 6> kSuffixes = {{{".jsonl", Form::json},
                                               {".parquet", Form::parquet},
                                               {".arrow", Form::arrow}}};
 
-bool is_text(Form form) { return form != Form::parquet && form != Form::arrow; }
-
 }  // namespace
 
 const char* const kContainers = ".jsonl, .json, .csv, .tsv (each also .gz or .zst), .parquet or .arrow";
@@ -34,6 +32,8 @@ std::optional<Container> container_of(const std::filesystem::path& file) {
   }
   return std::nullopt;
 }
+
+bool is_text(Form form) { return form != Form::parquet && form != Form::arrow; }
 
 const char* name_of(Form form) {
   switch (form) {

@@ -20,6 +20,9 @@ extern const char* const kContainers;
 // Nothing for any other name.
 std::optional<Container> container_of(const std::filesystem::path& file);
 
+// json, csv, tsv.
+bool is_text(Form form);
+
 // "parquet", "gz" ...; "" of Packing::none.
 const char* name_of(Form form);
 const char* name_of(Packing packing);

@@ -27,9 +27,7 @@ std::string text_of(const TextBytes& bytes, int64_t begin, int64_t end) {
 class LineRows : public Rows {
  public:
   LineRows(std::unique_ptr<TextBytes> bytes, fs::path file, int64_t begin)
-      : bytes_(std::move(bytes)), file_(std::move(file)), begin_(begin), lines_(*bytes_, begin) {
-    if (lines_.size() == 0) fail(ErrorKind::data, "{}: holds no rows", file_.string());
-  }
+      : bytes_(std::move(bytes)), file_(std::move(file)), begin_(begin), lines_(*bytes_, begin) {}
   int64_t size() const override { return lines_.size(); }
   Row row(int64_t index) const override {
     const Line line = lines_.at(index);
@@ -45,8 +43,11 @@ class LineRows : public Rows {
   }
 
  private:
-  // Of a file whose first line is no JSON: an object that is written over several lines is named as that.
+  // Of a file whose first line is no JSON: an object that is written over several lines is named as that. A larger file
+  // is not taken into memory for a better message.
   void refuse_one_object() const {
+    constexpr int64_t kLarge = int64_t{64} << 20;
+    if (bytes_->size() > kLarge) return;
     const std::string text = text_of(*bytes_, begin_, bytes_->size());
     if (trimmed(text).find('\n') == std::string_view::npos) return;
     const Json whole = try_parse_json<Json>(text);
@@ -64,9 +65,7 @@ class LineRows : public Rows {
 
 class ArrayRows : public Rows {
  public:
-  ArrayRows(Json array, fs::path file) : array_(std::move(array)), file_(std::move(file)) {
-    if (array_.empty()) fail(ErrorKind::data, "{}: holds no rows", file_.string());
-  }
+  ArrayRows(Json array, fs::path file) : array_(std::move(array)), file_(std::move(file)) {}
   int64_t size() const override { return static_cast<int64_t>(array_.size()); }
   Row row(int64_t index) const override {
     return object_row(array_[static_cast<size_t>(index)], fmt::format("{}[{}]", file_.string(), index), size() == 1);

@@ -42,12 +42,17 @@ class KeptBytes : public TextBytes {
   std::unique_ptr<TextBytes> file_;
 };
 
-// The text that is kept already, or null. One that is damaged is removed, to be made anew.
+// The text that is kept already, or null. One that is damaged is removed, to be made anew. It is held open: a run that
+// finds the packed file written anew removes it.
 std::unique_ptr<TextBytes> kept(const Place& place, const fs::path& file) {
   std::error_code failed;
   if (place.file.empty() || !fs::exists(place.file, failed)) return nullptr;
-  auto bytes = std::make_unique<KeptBytes>(bytes_of_file(place.file, file));
-  if (bytes->is_whole()) return bytes;
+  try {
+    auto bytes = std::make_unique<KeptBytes>(held_bytes(place.file, file));
+    if (bytes->is_whole()) return bytes;
+  } catch (const Error&) {
+    return nullptr;  // another run has removed it by now
+  }
   fs::remove(place.file, failed);
   return nullptr;
 }
@@ -121,18 +126,19 @@ int say(void* sink, const char* bytes, size_t size) {
 }  // namespace
 
 std::unique_ptr<TextBytes> unpacked_bytes(const fs::path& file, Packing packing, Budget& budget) {
-  const Place place = place_for(file, ".text");
+  const Container container{Form::json, packing};
+  const Place place = place_for(file, container, ".text");
   if (auto bytes = kept(place, file)) return bytes;
   Sink sink(place, budget.left);
   const int refused = arrow_for(file).unpack(file.c_str(), name_of(packing), take, say, &sink);
-  if (place_for(file, ".text").file != place.file)
+  if (place_for(file, container, ".text").file != place.file)
     fail(ErrorKind::data, "{}: it has been written anew while it was unpacked", file.string());
   const int unfinished = refused ? 0 : sink.finish();
   if (refused || unfinished)
     fail(ErrorKind::data, "{}: cannot be unpacked{}: {}", file.string(),
          sink.is_file() ? " to " + place.file.string() + " (HEXAD_CACHE names another folder)" : "",
          refused ? sink.said() : std::strerror(unfinished));
-  if (sink.is_file()) return std::make_unique<KeptBytes>(bytes_of_file(place.file, file));
+  if (sink.is_file()) return std::make_unique<KeptBytes>(held_bytes(place.file, file));
   std::string text = sink.text();
   budget.left -= static_cast<int64_t>(text.size());
   return bytes_of_text(std::move(text));

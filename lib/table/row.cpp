@@ -2,6 +2,7 @@
 
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/json_field.hpp"
 #include "lib/base/text.hpp"
 
 namespace hexad::table {
@@ -17,18 +18,7 @@ std::string list_hint(const Json& object, const std::string& file) {
   return "";
 }
 
-const Json* find_field(const Row& row, const std::string& key) {
-  if (const auto found = row.value.find(key); found != row.value.end()) return &*found;
-  const Json* at = &row.value;
-  for (size_t begin = 0; begin != key.npos;) {
-    const size_t dot = key.find('.', begin);
-    const auto found = at->is_object() ? at->find(key.substr(begin, dot - begin)) : at->end();
-    if (found == at->end()) return nullptr;
-    at = &*found;
-    begin = dot == key.npos ? key.npos : dot + 1;
-  }
-  return at;
-}
+const Json* find_field(const Row& row, const std::string& key) { return hexad::find_field(row.value, key); }
 
 const Json& field(const Row& row, const std::string& key) {
   if (const Json* found = find_field(row, key)) return *found;

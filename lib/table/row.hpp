@@ -11,7 +11,7 @@ struct Row {
   bool is_only = false;          // the one row of a JSON file
 };
 
-// The field `key`, or for "a.b" without a field of that name the field b of the object a; null if there is none.
+// The field `key`, or b in the object a for "a.b" (lib/base/json_field.hpp); null if there is none.
 const nlohmann::ordered_json* find_field(const Row& row, const std::string& key);
 // Throws Error(data) naming the source and the keys there are.
 const nlohmann::ordered_json& field(const Row& row, const std::string& key);

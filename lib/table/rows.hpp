@@ -25,7 +25,8 @@ class Rows {
 // and the reason, also where it holds no rows.
 std::unique_ptr<Rows> open_file(const std::filesystem::path& file);
 
-// The rows of a local data set: a file, or the files of `split` in a folder (folder.hpp), one after the other.
+// The rows of a local data set: a file, or the files of `split` in a folder (folder.hpp), one after the other; some of
+// several may hold none.
 std::unique_ptr<Rows> open(const std::filesystem::path& path, const std::string& split);
 
 }  // namespace hexad::table

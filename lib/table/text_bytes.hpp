@@ -22,6 +22,8 @@ class TextBytes {
 // Those of a file, which is opened for each read: there may be thousands. `name` stands in messages. Throws Error(data)
 // where it cannot be read, and where it was written anew since.
 std::unique_ptr<TextBytes> bytes_of_file(const std::filesystem::path& file, const std::filesystem::path& name);
+// The same of a file that is held open, whatever becomes of its name, and that nobody writes anew under it.
+std::unique_ptr<TextBytes> held_bytes(const std::filesystem::path& file, const std::filesystem::path& name);
 std::unique_ptr<TextBytes> bytes_of_text(std::string text);
 
 }  // namespace hexad::table

@@ -203,6 +203,23 @@ TEST_CASE("rows of large data are read when they are drawn: what is too long is 
   }
 }
 
+TEST_CASE("validation is not in memory as a whole: a batch is made when it is asked for") {
+  const toy::TempDir dir;
+  std::string rows;
+  for (int64_t i = 0; i < data::kLookedAt + 8; ++i) rows += Json{{"prompt", "a"}, {"completion", "b"}}.dump() + "\n";
+  const std::string file = dir.write("large.jsonl", rows + "{oops\n").string();
+  const config::Resolved resolved = config::resolve(dir.write("run.yaml", toy::supervised_config_text("sft", dir)),
+                                                    {"data.validation={dataset_name: large, data_path: " + file + "}"});
+  const config::RunConfig run = config::run_config(resolved);
+  const rollout::ModelText text = rollout::load_model_text(run.policy.model_name, run.policy.tokenizer);
+  const algorithm::Examples examples(run, text);
+  const auto batches = examples.validation();  // of 4
+  REQUIRE(batches.size() == data::kLookedAt / 4 + 3);
+  CHECK(batches[0].size() == 4);
+  CHECK(batches[batches.size() - 2].size() == 4);
+  CHECK(contains(error_of([&] { batches[batches.size() - 1]; }), "large.jsonl:4105: malformed JSON"));
+}
+
 TEST_CASE("sft: epochs end, and another algorithm's checkpoint is refused") {
   CHECK(Trained("sft", {"sft.max_num_epochs=1", "sft.max_num_steps=-1"}).outcome.steps == 6);  // 48 of 8 a step
 

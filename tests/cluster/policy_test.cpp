@@ -112,7 +112,10 @@ TEST_CASE("a loss that is not trained on does not depend on how its rows are cut
     data::Batch batch = rollout(10);
     batch.set("prev_logprobs", policy.logprobs(batch, Weights::current), data::Axis::token);
     const std::vector<data::Batch> whole = {batch}, parts = {batch.slice(0, 4), batch.slice(4, 8), batch.slice(8, 10)};
-    const auto wanted = policy.evaluate(whole, 3), got = policy.evaluate(parts, 3);
+    int completed = 0;
+    const auto complete = [&](data::Batch&) { ++completed; };
+    const auto wanted = policy.evaluate(whole, 3, complete), got = policy.evaluate(parts, 3, complete);
+    CHECK(completed == 4);
     REQUIRE(got.size() == wanted.size());
     for (const auto& [name, value] : wanted) CHECK_MESSAGE(got.at(name) == doctest::Approx(value), name);
     CHECK(wanted.at("loss") != 0);

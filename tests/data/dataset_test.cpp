@@ -49,6 +49,24 @@ TEST_CASE("rows of JSONL become a question and an answer") {
   CHECK(record.metadata == Json{{"level", "easy"}});
 }
 
+TEST_CASE("a path that cannot be looked at is told with the system's reason") {
+  const Folder folder;
+  const std::string circle = folder.write("other.jsonl", "") + ".link";
+  fs::create_symlink(circle, circle);
+  CHECK_THROWS_WITH_AS(load_dataset(response(circle)),
+                       doctest::Contains(".link: cannot be opened: Too many levels of symbolic links"), Error);
+}
+
+TEST_CASE("a name of several parts leads to the same field in rows of every reader") {
+  const Folder folder;
+  config::DatasetConfig config = response(folder.write("rows.jsonl", R"({"prompt": "q", "a": {"b.c": "1"}})"));
+  for (const bool told_by_columns : {true, false}) {
+    config.output_key = "a.b.c";
+    if (!told_by_columns) config.input_key = "prompt";
+    CHECK(load_dataset(config).train.records[0].answer == "1");
+  }
+}
+
 TEST_CASE("errors in data files name the file and the line") {
   const Folder folder;
   const auto load = [&](const std::string& text) { load_dataset(response(folder.write("bad.jsonl", text))); };

@@ -2,7 +2,7 @@
 tokenizer, gives the log-probs of `hexad score` and the tokens of `hexad tokenize`, and vLLM (where its package is
 installed) writes what `hexad generate --greedy` writes. Each family is trained for two steps first.
 `make test-peers`, with the environment that tools/setup_peers.sh makes. Wants HEXAD_SOURCE_DIR and HEXAD_BUILD_DIR.
-usage: weights_test.py [llama|qwen3 ...]
+usage: weights_test.py [llama|qwen3]
 """
 import importlib.util
 import json
@@ -134,7 +134,8 @@ def check(family):
         worst = check_logprobs(folder, weights, model, prompts)
         ours = ours_of(folder, weights, prompts)
         check_greedy(model, prompts, ours, "hexad")
-        print(f"{family}: transformers opens the weights; log-probs within {worst:.1e}, the template's tokens the same")
+        print(f"{family}: transformers opens the weights; log-probs within {worst:.1e}, the template's tokens the same",
+              flush=True)
         if importlib.util.find_spec("vllm") is None:
             print(f"{family}: skipped: vLLM is not installed here")
             return
@@ -143,5 +144,8 @@ def check(family):
 
 
 if __name__ == "__main__":  # vLLM may start processes that read this file again
-    for each in sys.argv[1:] or FAMILIES:
-        check(each)
+    if len(sys.argv) > 1:
+        check(sys.argv[1])
+    else:  # a process each: what vLLM has set up stays as long as one lives
+        for each in FAMILIES:
+            subprocess.run([sys.executable, "-B", __file__, each], check=True)

@@ -1,6 +1,7 @@
 #include "core/algorithm/supervised/examples.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 
 #include "core/rollout/prompts.hpp"
@@ -106,17 +107,14 @@ data::Batch Examples::next() {
   return batch_of_examples(examples);
 }
 
-std::vector<data::Batch> Examples::validation() const {
-  std::vector<data::Batch> batches;
-  std::vector<Example> part;
-  const int64_t all = loaded_.validation.size();
-  for (int64_t i = 0; i < all; ++i) {
-    part.push_back(loaded_.validation[i]);
-    if (std::ssize(part) < validation_batch_ && i + 1 < all) continue;
-    batches.push_back(batch_of_examples(part));
-    part.clear();
-  }
-  return batches;
+table::Lazy<data::Batch> Examples::validation() const {
+  const int64_t all = loaded_.validation.size(), most = validation_batch_;
+  return {all / most + (all % most != 0), [examples = loaded_.validation, all, most](int64_t index) {
+            const int64_t begin = index * most;
+            std::vector<int64_t> part(static_cast<size_t>(std::min(most, all - begin)));
+            std::iota(part.begin(), part.end(), begin);
+            return batch_of_examples(examples.some(part));
+          }};
 }
 
 }  // namespace hexad::algorithm

@@ -25,8 +25,9 @@ class Examples {
   data::Batch next();
   data::DrawnTooLong& too_long() { return too_long_; }  // of what next() gave
   bool validates() const { return !loaded_.validation.empty(); }
-  // Batches of val_global_batch_size, the last perhaps of fewer; at most val_batches of them. Made anew each time.
-  std::vector<data::Batch> validation() const;
+  // Batches of val_global_batch_size, the last perhaps of fewer; at most val_batches of them. Each is made when it is
+  // asked for.
+  table::Lazy<data::Batch> validation() const;
 
   const data::Contents& train() const { return loaded_.trained; }          // the training examples as a whole
   const data::Contents& validated() const { return loaded_.validated; }    // those of validation()

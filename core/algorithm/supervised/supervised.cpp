@@ -28,13 +28,12 @@ void add_reference_logprobs(Supervised& run, data::Batch& batch) {
 // Over all validation batches together, of which there is at least one: the mean loss of SFT's trained tokens, or of
 // pairs what they tell, under the names of NeMo-RL's validate_one_dataset.
 Validation validate(Supervised& run) {
-  std::vector<data::Batch> batches = run.examples.validation();
-  if (run.config.algorithm == config::Algorithm::dpo)
-    for (data::Batch& batch : batches) {
-      if (run.interruption.interrupted > 0) throw Interrupted("interrupted: the validation is given up");
-      add_reference_logprobs(run, batch);
-    }
-  const Metrics metrics = run.policy.evaluate(batches, run.config.supervised.val_micro_batch_size);
+  const auto complete = [&](data::Batch& batch) {
+    if (run.interruption.interrupted > 0) throw Interrupted("interrupted: the validation is given up");
+    if (run.config.algorithm == config::Algorithm::dpo) add_reference_logprobs(run, batch);
+  };
+  const Metrics metrics =
+      run.policy.evaluate(run.examples.validation(), run.config.supervised.val_micro_batch_size, complete);
   if (!has_pairs(run.config.algorithm)) return {.metrics = {{"val_loss", metrics.at("loss")}}};
   Validation result{.prefix = "validation-default", .metrics = {}};
   for (const std::string& name : validation_metrics(run.config.algorithm))

@@ -51,7 +51,9 @@ std::shared_ptr<arrow::Schema> schema_of(const arrow::Schema& names, const std::
 class Named : public arrow::RecordBatchReader {
  public:
   Named(Reader cells, std::shared_ptr<arrow::Schema> schema, const std::vector<Written>& columns)
-      : cells_(std::move(cells)), schema_(std::move(schema)), columns_(columns) {}
+      : cells_(std::move(cells)), schema_(std::move(schema)), columns_(columns) {
+    if (cells_->schema()->num_fields() != schema_->num_fields()) refuse_change();  // since it was read before
+  }
   std::shared_ptr<arrow::Schema> schema() const override { return schema_; }
   arrow::Status ReadNext(Batch* batch) override {
     Batch cells;

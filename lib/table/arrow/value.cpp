@@ -10,6 +10,7 @@
 #include <arrow/type.h>
 #include <arrow/util/float16.h>
 #include <arrow/util/key_value_metadata.h>
+#include <arrow/util/utf8.h>
 #include <nlohmann/json.hpp>
 
 #include "lib/table/arrow/table.hpp"
@@ -76,6 +77,11 @@ void append_milliseconds(int64_t value, arrow::TimeUnit::type unit, std::string&
   }
 }
 
+// Thrown of a text that is none; `path`: behind the column's name, the fields of structs in which it lies.
+struct NotUtf8 {
+  std::string path;
+};
+
 void append_value(const Array& array, int64_t index, std::string& out);
 void append_extension(const arrow::ExtensionArray& array, int64_t index, std::string& out);
 
@@ -114,9 +120,15 @@ void append_struct(const Array& array, int64_t index, std::string& out) {
   out += '{';
   for (int i = 0; i < object.num_fields(); ++i) {
     if (i > 0) out += ", ";
-    append_text(object.type()->field(i)->name(), out);
+    const std::string& name = object.type()->field(i)->name();
+    append_text(name, out);
     out += ": ";
-    append_value(*object.field(i), index, out);
+    try {
+      append_value(*object.field(i), index, out);
+    } catch (NotUtf8& found) {
+      found.path.insert(0, "." + name);
+      throw;
+    }
   }
   out += '}';
 }
@@ -126,9 +138,24 @@ auto number(const Array& array, int64_t index) {
   return static_cast<const NumberArray&>(array).Value(index);
 }
 
+bool is_utf8(std::string_view text) {
+  static const bool ready = (arrow::util::InitializeUTF8(), true);
+  return ready && arrow::util::ValidateUTF8(text);
+}
+
 template <typename TextArray>
 void append_text_of(const Array& array, int64_t index, std::string& out) {
-  append_text(static_cast<const TextArray&>(array).GetView(index), out);
+  const std::string_view text = static_cast<const TextArray&>(array).GetView(index);
+  if (!is_utf8(text)) throw NotUtf8();
+  append_text(text, out);
+}
+
+// An image or a digest that nobody asks for makes no row unreadable.
+template <typename BytesArray>
+void append_bytes_of(const Array& array, int64_t index, std::string& out) {
+  const std::string_view bytes = static_cast<const BytesArray&>(array).GetView(index);
+  if (is_utf8(bytes)) return append_text(bytes, out);
+  out += "null";
 }
 
 // Numbers and what is written as one; false for any other type.
@@ -165,13 +192,13 @@ void append_value(const Array& array, int64_t index, std::string& out) {
   if (append_number(array, index, out)) return;
   switch (array.type_id()) {
     case Type::BOOL: out += number<arrow::BooleanArray>(array, index) ? "true" : "false"; return;
-    case Type::STRING:
-    case Type::BINARY: return append_text_of<arrow::BinaryArray>(array, index, out);
-    case Type::LARGE_STRING:
-    case Type::LARGE_BINARY: return append_text_of<arrow::LargeBinaryArray>(array, index, out);
-    case Type::STRING_VIEW:
-    case Type::BINARY_VIEW: return append_text_of<arrow::BinaryViewArray>(array, index, out);
-    case Type::FIXED_SIZE_BINARY: return append_text_of<arrow::FixedSizeBinaryArray>(array, index, out);
+    case Type::STRING: return append_text_of<arrow::BinaryArray>(array, index, out);
+    case Type::LARGE_STRING: return append_text_of<arrow::LargeBinaryArray>(array, index, out);
+    case Type::STRING_VIEW: return append_text_of<arrow::BinaryViewArray>(array, index, out);
+    case Type::BINARY: return append_bytes_of<arrow::BinaryArray>(array, index, out);
+    case Type::LARGE_BINARY: return append_bytes_of<arrow::LargeBinaryArray>(array, index, out);
+    case Type::BINARY_VIEW: return append_bytes_of<arrow::BinaryViewArray>(array, index, out);
+    case Type::FIXED_SIZE_BINARY: return append_bytes_of<arrow::FixedSizeBinaryArray>(array, index, out);
     case Type::DECIMAL128:
       return append_text(static_cast<const arrow::Decimal128Array&>(array).FormatValue(index), out);
     case Type::DECIMAL256:
@@ -268,6 +295,19 @@ void check_schema(const arrow::Schema& schema) {
   }
 }
 
+namespace {
+
+void append_column(const Array& column, const arrow::Field& field, int64_t index, std::string& out) {
+  try {
+    append_value(column, index, out);
+  } catch (const NotUtf8& found) {
+    throw Refused("column '" + field.name() + found.path +
+                  "': text that is not UTF-8; write it as UTF-8, or leave the column out");
+  }
+}
+
+}  // namespace
+
 void append_row(const arrow::RecordBatch& batch, int64_t index, std::string& out) {
   out += '{';
   for (int i = 0; i < batch.num_columns(); ++i) {
@@ -279,7 +319,7 @@ void append_row(const arrow::RecordBatch& batch, int64_t index, std::string& out
     if (is_as_written(field) && column.IsValid(index)) {
       out += static_cast<const arrow::StringArray&>(column).GetView(index);
     } else {
-      append_value(column, index, out);
+      append_column(column, field, index, out);
     }
   }
   out += '}';

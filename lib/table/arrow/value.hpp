@@ -16,7 +16,8 @@ inline constexpr const char* kAsWritten = "hexad.as_written";
 
 // Appends row `index` of the batch, an object with all columns of the schema, which check_schema has passed. As
 // json.dumps of Python's writes what to_pylist makes of it, but: null for NaN and infinities; dates and timestamps are
-// milliseconds since 1970 and decimals are texts, as the library `datasets` writes them. Bytes are text.
+// milliseconds since 1970 and decimals are texts, as the library `datasets` writes them. Bytes are text where they are
+// UTF-8, else null. Throws Refused that names the column of a text that is not.
 void append_row(const arrow::RecordBatch& batch, int64_t index, std::string& out);
 
 }  // namespace hexad::table::arrow_files

@@ -2,6 +2,7 @@
 
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/json_field.hpp"
 #include "lib/base/text.hpp"
 #include "lib/text/conversation/message.hpp"
 
@@ -12,16 +13,8 @@ using Json = nlohmann::ordered_json;
 
 }  // namespace
 
-const Json* find_in_row(const Json& row, const std::string& key) {
-  if (const auto found = row.find(key); found != row.end()) return &*found;
-  const size_t dot = key.find('.');
-  if (dot == key.npos) return nullptr;
-  const auto outer = row.find(key.substr(0, dot));
-  return outer != row.end() && outer->is_object() ? find_in_row(*outer, key.substr(dot + 1)) : nullptr;
-}
-
 std::string row_text(const Json& row, const std::string& key, const std::string& source) {
-  const Json* value = find_in_row(row, key);
+  const Json* value = find_field(row, key);
   if (!value) {
     std::vector<std::string> keys;
     for (const auto& entry : row.items()) keys.push_back(entry.key());
@@ -34,18 +27,18 @@ std::string row_text(const Json& row, const std::string& key, const std::string&
 
 Json row_messages(const Json& row, const std::string& key, const char* role, const std::string& source) {
   if (!is_list(row, key)) return Json::array({message(role, row_text(row, key, source))});
-  const Json& messages = *find_in_row(row, key);
+  const Json& messages = *find_field(row, key);
   check_messages(messages, source, key);
   return messages;
 }
 
 bool is_list(const Json& row, const std::string& key) {
-  const Json* value = find_in_row(row, key);
+  const Json* value = find_field(row, key);
   return value && value->is_array();
 }
 
 bool says(const Json& row, const std::string& key) {
-  const Json* value = find_in_row(row, key);
+  const Json* value = find_field(row, key);
   return value && !value->empty() && !(value->is_string() && value->get_ref<const std::string&>().empty());
 }
 

@@ -1,12 +1,10 @@
-// Fields of a row that are text or messages.
+// Fields of a row that are text or messages. A `key` may lead into objects, "a.b" (lib/base/json_field.hpp).
 #pragma once
 #include <nlohmann/json.hpp>
 #include <string>
 
 namespace hexad::text {
 
-// The field `key`, or b in the object a for "a.b"; null where there is none.
-const nlohmann::ordered_json* find_in_row(const nlohmann::ordered_json& row, const std::string& key);
 // A field as text: strings as they are, other scalars as they are written. Throws Error(data) that names `source`.
 std::string row_text(const nlohmann::ordered_json& row, const std::string& key, const std::string& source);
 // A field that is a list of messages, or text, which is then one message of `role`. Throws Error(data).

@@ -1,6 +1,7 @@
 #include "lib/text/conversation/row_format.hpp"
 
 #include "lib/base/error.hpp"
+#include "lib/base/json_field.hpp"
 #include "lib/base/text.hpp"
 #include "lib/text/conversation/message.hpp"
 #include "lib/text/conversation/row_field.hpp"
@@ -75,7 +76,7 @@ std::string answer_column(const Columns& table, const std::string& prompt) {
   }
   for (const char* column : {"completion", "response", "solution", "answer", "ground_truth"})
     if (table.has(column) && (is_prompt || column != std::string("completion"))) found.push_back(column);
-  if (find_in_row(table.first, kGround)) found.push_back(kGround);
+  if (find_field(table.first, kGround)) found.push_back(kGround);
   if (found.size() > 1) refuse_answers(table, prompt, found);
   return found.empty() || found[0] == prompt ? "" : found[0];
 }

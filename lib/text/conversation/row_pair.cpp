@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "lib/base/error.hpp"
+#include "lib/base/json_field.hpp"
 #include "lib/base/utf8.hpp"
 #include "lib/text/conversation/message.hpp"
 #include "lib/text/conversation/row_field.hpp"
@@ -80,7 +81,7 @@ RowText read_pair(const Json& row, const std::string& source, const PairColumns&
   if (listed != is_list(row, columns.rejected))
     fail(ErrorKind::data, "{}: of '{}' and '{}' one is text and the other a list of messages, want both alike", source,
          columns.chosen, columns.rejected);
-  const Json* given = find_in_row(row, columns.prompt);
+  const Json* given = find_field(row, columns.prompt);
   if (listed && (!given || given->is_null()))
     return implicit_prompt(std::move(chosen), std::move(rejected), source, columns);
   if (!given) return implicit_text(said(chosen[0]), said(rejected[0]), source, columns);

@@ -4,6 +4,7 @@
 
 #include "lib/base/error.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/json_field.hpp"
 #include "lib/base/text.hpp"
 #include "lib/text/conversation/message.hpp"
 #include "lib/text/conversation/row_field.hpp"
@@ -62,7 +63,7 @@ RowText read_conversation(const Json& row, const std::string& source, const std:
 }
 
 RowText read_share_gpt(const Json& row, const std::string& source, const std::string& answer) {
-  const Json* said = find_in_row(row, "conversations");
+  const Json* said = find_field(row, "conversations");
   Json messages = Json::array();
   for (size_t i = 0; said && said->is_array() && i < said->size(); ++i)
     messages.push_back(share_gpt_message((*said)[i], source, i));

@@ -23,7 +23,7 @@ struct Case {
 };
 
 #define USER(text) R"({"role": "user", "content": ")" text R"("})"
-#define SAYS(text) R"({"role": "assistant", "content": ")" text R"("})"
+#define ASSISTANT(text) R"({"role": "assistant", "content": ")" text R"("})"
 
 const std::vector<Case> kGrpo = {
     {R"({"prompt": "ab"})", "prompt as text, without chat template", "ab", "[0,0]"},
@@ -33,18 +33,18 @@ const std::vector<Case> kGrpo = {
      "[0,0,0,0]", "c"},
     {R"({"prompt": "ab", "completion": "c"})", "prompt + completion as text, without chat template", "ab", "[0,0]",
      "c"},
-    {R"({"prompt": [)" USER("ab") R"(], "completion": [)" SAYS("c") "]}", "conversational prompt + completion",
+    {R"({"prompt": [)" USER("ab") R"(], "completion": [)" ASSISTANT("c") "]}", "conversational prompt + completion",
      "<question>ab<answer>", "[0,0,0,0]", "c"},
     {R"({"prompt": "ab", "chosen": "c", "rejected": "d"})", "prompt as text, without chat template", "ab", "[0,0]"},
 };
 
 const std::vector<Case> kSft = {
     {R"({"text": "ab"})", "text, without chat template", "ab<end>", "[1,1,1]"},
-    {R"({"messages": [)" USER("ab") "," SAYS("c") "]}", "messages", "<question>ab<question>c<end>", "[0,0,0,1,1,1]",
-     "c"},
+    {R"({"messages": [)" USER("ab") "," ASSISTANT("c") "]}", "messages", "<question>ab<question>c<end>",
+     "[0,0,0,1,1,1]", "c"},
     {R"({"prompt": "ab", "completion": "c"})", "prompt + completion as text, without chat template", "abc<end>",
      "[0,0,1,1]", "c"},
-    {R"({"prompt": [)" USER("ab") R"(], "completion": [)" SAYS("c") "]}", "conversational prompt + completion",
+    {R"({"prompt": [)" USER("ab") R"(], "completion": [)" ASSISTANT("c") "]}", "conversational prompt + completion",
      "<question>ab<question>c<end>", "[0,0,0,1,1,1]", "c"},
 };
 
@@ -53,10 +53,10 @@ const std::vector<Case> kPairs = {
      "ab<end>", "[0,1,1]", "acd<end>"},
     {R"({"chosen": "ab", "rejected": "acd"})", "chosen + rejected, prompt implicit as text, without chat template",
      "ab<end>", "[0,1,1]", "acd<end>"},
-    {R"({"prompt": [)" USER("a") R"(], "chosen": [)" SAYS("b") R"(], "rejected": [)" SAYS("cd") "]}",
+    {R"({"prompt": [)" USER("a") R"(], "chosen": [)" ASSISTANT("b") R"(], "rejected": [)" ASSISTANT("cd") "]}",
      "conversational prompt + chosen + rejected", "<question>a<question>b<end>", "[0,0,1,1,1]",
      "<question>a<question>cd<end>"},
-    {R"({"chosen": [)" USER("a") "," SAYS("b") R"(], "rejected": [)" USER("a") "," SAYS("cd") "]}",
+    {R"({"chosen": [)" USER("a") "," ASSISTANT("b") R"(], "rejected": [)" USER("a") "," ASSISTANT("cd") "]}",
      "conversational chosen + rejected, prompt implicit", "<question>a<question>b<end>", "[0,0,1,1,1]",
      "<question>a<question>cd<end>"},
 };

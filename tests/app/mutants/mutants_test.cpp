@@ -24,6 +24,13 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
+// [line, times, last]
+std::string rows_text(const Json& rows) {
+  std::string text;
+  for (int i = 0; i < rows.at(1).get<int>(); ++i) text += rows.at(0).get<std::string>() + "\n";
+  return text + rows.at(2).get<std::string>() + "\n";
+}
+
 const std::vector<std::string> kBases = {"toy", "toy_sft", "toy_dpo", "quickstart"};
 
 // A base in a folder of its own.
@@ -69,6 +76,8 @@ struct Base {
     if (mutant.contains("model")) make_model(mutant.at("model"));
     if (mutant.contains("files"))
       for (const auto& [name, text] : mutant.at("files").items()) dir.write(name, filled(text.get<std::string>()));
+    if (mutant.contains("rows"))
+      for (const auto& [name, rows] : mutant.at("rows").items()) dir.write(name, rows_text(rows));
     for (const std::string& each : texts_of(mutant.value("set", Json()))) overrides.push_back(filled(each));
   }
   Ended run(Arguments command) const {

@@ -93,10 +93,26 @@ TEST_CASE("who reads kept rows goes on where another run has removed them") {
   const toy::TempDir dir;
   const Variable cache("HEXAD_CACHE", dir.path().string());
   table::Budget none{0};
-  const fs::path file = data_file("many/rows.csv");
+  const fs::path file = data_file("many/rows.csv"), packed = data_file("many/rows.jsonl.gz");
   const auto rows = table::arrow_rows(file, *table::container_of(file), none);
-  fs::remove(files_in(dir / "tables").at(0));
-  CHECK(rows->row(199).value.at("answer") == "h");
+  const auto made = table::json_rows(table::unpacked_bytes(packed, table::Packing::gz, none), packed);
+  const auto found = table::json_rows(table::unpacked_bytes(packed, table::Packing::gz, none), packed);
+  fs::remove_all(dir / "tables");
+  for (const table::Rows* each : {rows.get(), made.get(), found.get()}) CHECK(each->row(199).value.at("answer") == "h");
+}
+
+TEST_CASE("what is kept of a file is of one form: a link of another name does not find it, nor remove it") {
+  if (!has_arrow()) return;
+  const toy::TempDir dir;
+  const Variable cache("HEXAD_CACHE", (dir / "cache").string());
+  const fs::path file = dir.write("a.csv", "a\tb,c\n1\t2,3\n"), link = dir / "a.tsv";
+  fs::create_symlink(file, link);
+  CHECK(kept_rows(file) == std::vector<std::string>{R"({"a\tb":"1\t2","c":3})"});
+  CHECK(kept_rows(link) == std::vector<std::string>{R"({"a":1,"b,c":"2,3"})"});
+  CHECK(files_in(dir / "cache/tables").size() == 2);
+  dir.write("a.csv", "a,b\n1,10\n");
+  CHECK(kept_rows(file).size() == 1);
+  CHECK(files_in(dir / "cache/tables").size() == 1);
 }
 
 TEST_CASE("a file that changes between two readings is refused, and nothing of it is kept") {
@@ -108,19 +124,27 @@ TEST_CASE("a file that changes between two readings is refused, and nothing of i
     std::string said;
   } change{dir, ""};
   const std::string path = file, place = kept;
-  // Called when the file has been read once.
+  // Called when the file has been read once. One with other columns must not be read as those that were seen.
   const auto rewrite = [](void* to) {
     static_cast<Change*>(to)->dir.write("a.csv", "a,b\n1,x\n2,yy\n");
+    return 0;
+  };
+  const auto widen = [](void* to) {
+    static_cast<Change*>(to)->dir.write("a.csv", "a,b,c,d\n1,x,true,true\n");
     return 0;
   };
   const auto say = [](void* to, const char* bytes, size_t size) {
     static_cast<Change*>(to)->said.append(bytes, size);
     return 0;
   };
-  const hexad_arrow_source source{path.c_str(), "csv", "", place.c_str(), /*memory=*/0, rewrite};
-  CHECK(table::arrow_for(file).open(&source, say, &change) == nullptr);
-  SAYS(change.said, "it has been written anew since it was opened");
-  CHECK(files_in(dir.path()) == std::vector<fs::path>{file});
+  for (int (*const between)(void*) : {+rewrite, +widen}) {
+    dir.write("a.csv", "a,b\n1,x\n");
+    change.said.clear();
+    const hexad_arrow_source source{path.c_str(), "csv", "", place.c_str(), /*memory=*/0, between};
+    CHECK(table::arrow_for(file).open(&source, say, &change) == nullptr);
+    SAYS(change.said, "it has been written anew since it was opened");
+    CHECK(files_in(dir.path()) == std::vector<fs::path>{file});
+  }
 }
 
 TEST_CASE("where rows cannot be kept the reason is said, and nothing half-written stays") {
@@ -157,5 +181,18 @@ TEST_CASE("a file that is written anew while its rows are read is refused") {
     const auto rows = table::open_file(file);
     dir.write(file.filename(), "{\"a\": 1}\n{\"a\": 22}\n");
     SAYS(refusal([&] { rows->row(1); }), "it has been written anew since it was opened");
+  }
+}
+
+TEST_CASE("a file that shows another inode, as FUSE's may, is the same by its size and time of change") {
+  const toy::TempDir dir;
+  std::vector<fs::path> files = {dir.write("a.jsonl", "{\"a\": 1}\n{\"a\": 2}\n")};
+  if (has_arrow()) files.push_back(dir.write("a.parquet", read_file(data_file("rows.parquet"))));
+  for (const fs::path& file : files) {
+    const auto rows = table::open_file(file);
+    const fs::path copy = dir.write("copy", read_file(file));
+    fs::last_write_time(copy, fs::last_write_time(file));
+    fs::rename(copy, file);
+    CHECK(refusal([&] { rows->row(1); }) == "");
   }
 }

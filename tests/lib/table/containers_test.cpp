@@ -3,6 +3,7 @@
 
 #include <future>
 
+#include "lib/base/file.hpp"
 #include "lib/base/random.hpp"
 #include "tests/lib/table/support.hpp"
 
@@ -82,6 +83,29 @@ TEST_CASE("rows of large row groups are the same in any order, beside those of o
   auto beside = std::async(std::launch::async, draw, size_t{3});
   CHECK(draw(7) == 0);
   CHECK(beside.get() == 0);
+}
+
+TEST_CASE("shards without rows are left out, and a set of nothing else is refused") {
+  if (!has_arrow()) return;
+  const toy::TempDir dir;
+  const auto one = [&](const std::string& suffix, const std::string& none, const std::string& some) {
+    const toy::TempDir shards;
+    shards.write("train-0" + suffix, none);
+    SAYS(refusal([&] { table::open(shards.path(), "train"); }), "train-0" + suffix + ": holds no rows");
+    shards.write("train-1" + suffix, some);
+    shards.write("train-2" + suffix, none);
+    const auto rows = table::open(shards.path(), "train");
+    CHECK(rows->row(rows->size() - 1).source.find("train-1") != std::string::npos);
+    shards.write("train-1" + suffix, none);
+    SAYS(refusal([&] { table::open(shards.path(), "train"); }),
+         shards.path().string() + ": not one of the 3 files of split 'train' holds rows");
+  };
+  one(".jsonl", "", "{\"a\": 1}\n");
+  one(".jsonl", "\n \n", "{\"a\": 1}\n");
+  one(".json", "[]", "[{\"a\": 1}]");
+  one(".csv", "", "a\n1\n");
+  one(".csv", "a\n", "a\n1\n");
+  one(".parquet", read_file(data_file("refused/no_rows.parquet")), read_file(data_file("rows.parquet")));
 }
 
 TEST_CASE("a container is known by the name of its file") {

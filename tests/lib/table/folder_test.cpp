@@ -38,14 +38,50 @@ TEST_CASE("files of a split are found where the Hub has them, in order of name")
 
 TEST_CASE("files that are named after no split are train, and of one kind") {
   const toy::TempDir dir;
-  dir.write("b.json", "");
+  dir.write("b.jsonl", "");
   dir.write("a.jsonl", "");
   dir.write("config.json", "");
-  CHECK(names(dir, "train") == Names{"a.jsonl", "b.json"});
+  dir.write("images/a.png", "");
+  CHECK(names(dir, "train") == Names{"a.jsonl", "b.jsonl"});
   dir.write("a.jsonl.zst", "");
   SAYS(refused(dir, "train"), "files of several kinds, perhaps of the same rows: a.jsonl, a.jsonl.zst. Name the file");
   dir.write("train.csv", "");
   CHECK(names(dir, "train") == Names{"train.csv"});
+}
+
+TEST_CASE("where other splits are, no file of another name is taken for train") {
+  const toy::TempDir dir;
+  dir.write("test.jsonl", "");
+  SAYS(refused(dir, "train"), "; it holds test.jsonl; splits that it has (split): test");
+  dir.write("dev/rows.jsonl", "");
+  dir.write("my_val-1.jsonl", "");
+  dir.write("latest.jsonl", "");
+  SAYS(refused(dir, "train"), "; splits that it has (split): dev, my_val, test");
+  for (const char* split : {"dev", "my_val", "test"}) CHECK(names(dir, split).size() == 1);
+  dir.write("my_train.jsonl", "");
+  SAYS(refused(dir, "train"), "; splits that it has (split): dev, my_train, my_val, test");
+  const toy::TempDir one;
+  one.write("my_train.jsonl", "");
+  CHECK(names(one, "train") == Names{"my_train.jsonl"});
+  const toy::TempDir hub;
+  for (const char* name : {"train_sft", "train_gen", "test_sft"}) hub.write(fmt::format("data/{}-0.parquet", name), "");
+  SAYS(refused(hub, "train"), "; splits that it has (split): test_sft, train_gen, train_sft");
+  CHECK(names(hub, "train_sft") == Names{"data/train_sft-0.parquet"});
+}
+
+TEST_CASE("subsets of a folder are named where it has no files of its own") {
+  const toy::TempDir dir;
+  for (const char* name : {"main/train-0.parquet", "main/test-0.parquet", "socratic/train-0.parquet", "docs/a.md"})
+    dir.write(name, "");
+  SAYS(refused(dir, "train"), "; folders in it that have such files (subset): main, socratic");
+  SAYS(refused(dir, "test"), "; folders in it that have such files (subset): main");
+}
+
+TEST_CASE("JSON and JSONL of one name are not one set") {
+  const toy::TempDir dir;
+  dir.write("train.json", "");
+  dir.write("train.jsonl", "");
+  SAYS(refused(dir, "train"), "files of several kinds, perhaps of the same rows: train.json, train.jsonl. Name the");
 }
 
 TEST_CASE("what save_to_disk has written is read by its own lists") {

@@ -29,6 +29,24 @@ TEST_CASE("lines that are longer than what is read at once are whole") {
   CHECK(rows->row(2).source == "long.jsonl:5");
 }
 
+TEST_CASE("a large file is not taken into memory because its first row is malformed") {
+  struct Counted : table::TextBytes {
+    int64_t size() const override { return int64_t{65} << 20; }
+    void read(int64_t offset, std::span<char> bytes) const override {
+      most = std::max(most, std::ssize(bytes));
+      std::ranges::fill(bytes, ' ');
+      const std::string_view first = "{\"a\": 1,\n\"b\": 2}\n";
+      if (offset == 0) std::copy_n(first.begin(), std::min(first.size(), bytes.size()), bytes.begin());
+    }
+    mutable int64_t most = 0;
+  };
+  auto bytes = std::make_unique<Counted>();
+  const Counted& counted = *bytes;
+  const auto rows = table::json_rows(std::move(bytes), "rows.jsonl");
+  SAYS(refusal([&] { rows->row(0); }), "rows.jsonl:1: malformed JSON");
+  CHECK(counted.most <= 1 << 20);
+}
+
 TEST_CASE("a row that is malformed is an error when it is read") {
   const auto rows = table::json_rows(table::bytes_of_text("{\"a\": 1}\n{\"a\": \n"), "rows.jsonl");
   CHECK(rows->size() == 2);

@@ -30,10 +30,17 @@ TEST_CASE("columns that have no JSON, and files without rows, are refused by nam
        "no JSON; leave it out, or make text of it"},
       {"union.arrow", "union.arrow: cannot be read as arrow: column 'a' is of type sparse_union<"},
       {"twice.parquet", "twice.parquet: cannot be read as parquet: column 'a' stands twice"},
-      {"bytes.parquet", "bytes.parquet[0]: malformed JSON: column 8: not UTF-8"},
+      {"latin1.parquet",
+       "latin1.parquet[1]: column 'messages.content': text that is not UTF-8; write it as UTF-8, or "
+       "leave the column out"},
       {"no_rows.parquet", "no_rows.parquet: holds no rows"},
   };
   for (const auto& each : cases) SAYS(refusal_of(data_file("refused") / each.file), each.said);
+}
+
+TEST_CASE("bytes that are no text are null, and the rows beside them are read") {
+  if (!has_arrow()) return;
+  CHECK(texts(*table::open_file(data_file("refused/bytes.parquet"))) == std::vector<std::string>{R"({"a":null})"});
 }
 
 TEST_CASE("another format under the name is refused with the reason") {
@@ -45,7 +52,8 @@ TEST_CASE("another format under the name is refused with the reason") {
   SAYS(refusal_of(dir.write("b.arrow", "no arrow at all")), "b.arrow: cannot be read as arrow: ");
   SAYS(refusal_of(dir.write("a.jsonl.gz", "{\"a\": 1}\n")), "a.jsonl.gz: cannot be unpacked: ");
   SAYS(refusal_of(dir.write("a.jsonl.zst", "{\"a\": 1}\n")), "a.jsonl.zst: cannot be unpacked: ");
-  SAYS(refusal_of(dir.write("a.csv", "")), "a.csv: cannot be read as csv: Empty CSV file");
+  SAYS(refusal_of(dir.write("a.csv", "")), "a.csv: holds no rows");
+  SAYS(refusal_of(dir.write("f.csv", "\n")), "f.csv: cannot be read as csv: CSV parse error: Empty CSV file");
   SAYS(refusal_of(dir.write("b.csv", "a,b\n")), "b.csv: holds no rows");
   SAYS(refusal_of(dir.write("c.csv", "a,b\n1,2\n3\n")), "c.csv: cannot be read as csv: CSV parse error");
   SAYS(refusal_of(dir.write("d.csv", "a,a\n1,2\n")), "d.csv: cannot be read as csv: column 'a' stands twice");
@@ -98,7 +106,10 @@ TEST_CASE("a pipe under a file's name is refused, and nobody waits for its write
   const toy::TempDir dir;
   const fs::path pipe = dir / "rows.jsonl";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const auto open_files = [] { return std::distance(fs::directory_iterator("/proc/self/fd"), {}); };
+  const auto before = open_files();
   SAYS(refusal_of(pipe), "rows.jsonl: no regular file, want one of rows");
+  CHECK(open_files() == before);
 }
 
 TEST_CASE("without Arrow a file that it reads is refused with what to install") {

@@ -151,6 +151,9 @@ def write_refused():
     os.makedirs(HERE / "refused")
     pq.write_table(pa.table({"a": pa.array([datetime.timedelta(seconds=1)])}), HERE / "refused/duration.parquet")
     pq.write_table(pa.table({"a": pa.array([b"\xff\xfe"])}), HERE / "refused/bytes.parquet")
+    latin1 = pa.array([b"plain", "M\u00fcll".encode("latin-1")]).view(pa.string())
+    messages = pa.ListArray.from_arrays([0, 1, 2], pa.StructArray.from_arrays([latin1], ["content"]))
+    pq.write_table(pa.table({"messages": messages}), HERE / "refused/latin1.parquet")
     pq.write_table(pa.table([[1], [2]], names=["a", "a"]), HERE / "refused/twice.parquet")
     pq.write_table(pa.table({"a": pa.array([], pa.string())}), HERE / "refused/no_rows.parquet")
     write_ipc("refused/union.arrow", pa.table({"a": pa.UnionArray.from_sparse(
