@@ -70,6 +70,10 @@ void translate_data(Pass& p) {
   const bool asked = p.trainer == Trainer::sft || p.trainer == Trainer::grpo;  // the others always do
   p.out.set("data.shuffle", !asked || p.args.flag("shuffle_dataset"));
   p.out.put("data.train", &train, columns_comment(p.trainer));
+  if (p.trainer != Trainer::grpo) {  // TRL's tokens of a conversation
+    p.out.set("data.add_bos", false, "nothing stands before what the chat template writes");
+    p.out.set("data.add_generation_prompt", true, "the header of an answer is given, and does not train");
+  }
   const std::string test = p.args.text("dataset_test_split").value_or("test");
   if (several || share || p.args.text("eval_strategy").value_or("no") == "no") return;
   Node validation = dataset(*name, test);

@@ -258,6 +258,7 @@ TEST_CASE("rewards by TRL's own names; others are Python and are named") {
 
 TEST_CASE("data sets by name, and mixtures") {
   is(grpo(""), "data.train", R"({"dataset_name":"ResponseDataset","data_path":"d","split":"train"})");
+  is(grpo(""), "data.add_bos", "absent");
   check_says(grpo("").text("t"), "what a row is, its columns tell (docs/data.md); where several could be the answer");
   const Draft mixture = grpo(
       "datasets:\n  - {path: a, name: x, split: part, fraction: 0.5}\n  - {path: b, "
@@ -289,6 +290,8 @@ TEST_CASE("SFT, DPO and reward models are told by their keys") {
   is(sft, "policy.sequence_packing.enabled", "true");
   is(sft, "policy.optimizer.kwargs.lr", "2e-05");
   is(sft, "data.train", R"({"dataset_name":"ResponseDataset","data_path":"d","split":"train"})");
+  is(sft, "data.add_bos", "false");  // TRL's tokens (docs/data.md)
+  is(sft, "data.add_generation_prompt", "true");
   CHECK(why(sft, "dataset_text_field").empty());
   check_says(why(written(names + "dataset_text_field: content\n"), "dataset_text_field"),
              "'content': rows of text alone are known by their column 'text' here; give it that name in the rows");
@@ -302,6 +305,7 @@ TEST_CASE("SFT, DPO and reward models are told by their keys") {
   is(dpo, "dpo.reference_policy_kl_penalty", "0.2");
   is(dpo, "dpo.sft_loss_weight", "0.5");
   is(dpo, "data.train", R"({"dataset_name":"ResponseDataset","data_path":"d","split":"train"})");
+  is(dpo, "data.add_generation_prompt", "true");
   check_says(why(written(names + "beta: 0.1\nloss_type: ipo\n"), "loss_type"),
              "'ipo' is not available; sigmoid and sft are");
   check_says(why(written(names + "beta: 0.1\nlabel_smoothing: 0.1\n"), "label_smoothing"), "of dpo's losses");

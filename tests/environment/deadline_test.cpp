@@ -82,15 +82,17 @@ TEST_CASE("where the second list alone hangs the first one's rewards stay, and t
   CHECK(score(*environment, std::vector<std::string>(8, "good")).invalid == Flags(8, 0));
 }
 
-TEST_CASE("a list has timeout_s as one sample has it") {
+TEST_CASE("a list has timeout_s for each sample, and half of the deadline at most") {
   Script script;
   const auto environment =
-      warm(script, {{"num_workers", 1}, {"batch_size", 8}, {"timeout_s", 2}, {"deadline_s", 60}, {"retries", 0}});
+      warm(script, {{"num_workers", 1}, {"batch_size", 8}, {"timeout_s", 2}, {"deadline_s", 8}, {"retries", 0}});
   std::vector<std::string> texts(8, "good");
+  texts[5] = "slow:3";  // longer than one sample may take
+  CHECK(score(*environment, texts).invalid == Flags(8, 0));
   texts[5] = "hang";
   const Timed step = timed(*environment, texts);
   CHECK(step.scores.invalid == Flags(8, 1));
-  CHECK(step.seconds < 2 + kEnding_s);
+  CHECK(step.seconds < 4 + kEnding_s);
 }
 
 TEST_CASE("samples that no copy was free for are invalid, and cost the program no failure") {

@@ -11,6 +11,7 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
+// Of 64 positions, and a server of vLLM starts for no more.
 std::string model() { return (toy::source_dir() / "configs/quickstart_model").string(); }
 
 // Writes the config of `command`, and has it checked.
@@ -32,7 +33,8 @@ void trl(const std::string& file, const Arguments& more = {}) {
 }
 
 void verl(const Arguments& more) {
-  Arguments settings = {"actor_rollout_ref.model.path=" + model(), "data.train_files=rows.jsonl"};
+  Arguments settings = {"actor_rollout_ref.model.path=" + model(), "data.train_files=rows.jsonl",
+                        "data.max_prompt_length=32", "data.max_response_length=32"};
   settings.insert(settings.end(), more.begin(), more.end());
   writes_valid("from-verl", "algorithm: {adv_estimator: grpo}\n", settings);
 }
@@ -49,7 +51,8 @@ TEST_CASE("configs written of TRL's arguments are valid") {
   trl(group + "loss_type: grpo\nimportance_sampling_level: sequence\nscale_rewards: false\noutput_dir: ~/out\n");
   trl(group + "loss_type: dr_grpo\nmask_truncated_completions: true\nuse_peft: true\ndelta: 1.5\n", {"max_steps=10"});
   trl(group +
-      "use_vllm: true\nvllm_importance_sampling_mode: token_truncate\nmax_steps: 3\nlr_scheduler_type: cosine\n");
+      "use_vllm: true\nvllm_importance_sampling_mode: token_truncate\nmax_steps: 3\nlr_scheduler_type: cosine\n"
+      "vllm_max_model_length: 64\nmax_completion_length: 32\n");
   trl("packing: true\nmax_length: 64\nmax_steps: 50\n", {"--processes", "4"});
   trl("beta: 0.1\nloss_type: [sigmoid, sft]\n");
   trl("learning_rate: 1.0e-5\neval_strategy: steps\neval_steps: 10\n", {"--trainer", "reward"});

@@ -90,9 +90,9 @@ TEST_CASE("a number that is taken is passed over, also by a file") {
 TEST_CASE("a directory that cannot be made is an error of logger.log_dir") {
   const toy::TempDir dir;
   dir.write("file", "");
-  const std::string said = error_of([&] { RunLog(dir / "file/logs", ""); });
-  SAYS(said, "logger.log_dir: cannot make ");
-  CHECK(said == error_of([&] { hexad::telemetry::require_run_directory(dir / "file/logs"); }));
+  const std::string refusal = error_of([&] { RunLog(dir / "file/logs", ""); });
+  SAYS(refusal, "logger.log_dir: cannot make ");
+  CHECK(refusal == error_of([&] { hexad::telemetry::require_run_directory(dir / "file/logs"); }));
 }
 
 TEST_CASE("whether a directory can be made is asked without making it") {

@@ -17,6 +17,9 @@ using telemetry::Metrics;
 // shaped, adds `unshaped_rewards` (f32 [B]).
 void shape(const config::GrpoConfig& config, rollout::Rollout& rollout);
 
+// Of each row the tokens that the model wrote.
+std::vector<int64_t> response_lengths(const data::Batch& batch);
+
 // Penalties of responses (grpo.reward_penalties), then shape().
 void penalize_and_shape(const Grpo& run, rollout::Rollout& rollout);
 

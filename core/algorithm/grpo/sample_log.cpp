@@ -26,23 +26,13 @@ std::vector<int64_t> spread(int64_t rows, int64_t most) {
   return chosen;
 }
 
-// Of every response of the step, though few may be logged: tokens that the model wrote.
-std::vector<int64_t> response_lengths(const data::Batch& batch) {
-  std::vector<int64_t> lengths;
-  for (int64_t row = 0; row < batch.size(); ++row) {
-    const auto mask = batch.row<float>("token_mask", row);
-    lengths.push_back(std::ranges::count_if(mask, [](float each) { return each != 0; }));
-  }
-  return lengths;
-}
-
 // What is logged of a step, as long as it waits for the thread that writes it: prompts may be gone by then.
 struct Samples {
   rollout::Rollout rollout;  // its rows alone
   std::vector<std::string> prompts, expected;
   std::vector<float> valid;
   std::vector<bool> with_texts;
-  std::vector<int64_t> lengths;
+  std::vector<int64_t> lengths;  // of every response of the step, though few may be logged
   bool is_training, has_prev;
   std::shared_ptr<const text::Tokenizer> tokenizer;
 

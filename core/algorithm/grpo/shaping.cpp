@@ -4,19 +4,14 @@
 #include "core/algorithm/reward/reward.hpp"
 
 namespace hexad::algorithm {
-namespace {
-
-// Tokens that the model wrote.
 std::vector<int64_t> response_lengths(const data::Batch& batch) {
   std::vector<int64_t> lengths;
   for (int64_t i = 0; i < batch.size(); ++i) {
     const auto mask = batch.row<float>("token_mask", i);
-    lengths.push_back(std::count(mask.begin(), mask.end(), 1.0f));
+    lengths.push_back(std::ranges::count(mask, 1.0f));
   }
   return lengths;
 }
-
-}  // namespace
 
 void shape(const config::GrpoConfig& config, rollout::Rollout& rollout) {
   data::Batch& batch = rollout.batch;

@@ -52,7 +52,8 @@ const std::vector<std::string> kBuiltIn = {"ResponseDataset",         "openai_fo
 fs::path find_data(const DatasetConfig& config, const fs::path& path) {
   std::error_code unreadable;
   if (fs::exists(path, unreadable)) return path;
-  if (unreadable) fail(ErrorKind::data, "{}: cannot be opened: {}", path.string(), unreadable.message());
+  if (unreadable && unreadable != std::errc::filename_too_long)  // as no name of a data set is
+    fail(ErrorKind::data, "{}: cannot be opened: {}", path.string(), unreadable.message());
   const std::string name = config.data_path.value_or(config.dataset_name);
   if (const auto cached = hub::find(hub::Use::data, config.data_path ? "data_path" : "dataset_name", name))
     return *cached;

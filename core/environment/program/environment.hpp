@@ -32,7 +32,7 @@ ProgramSettings program_settings(const std::string& name, const nlohmann::ordere
 //   command            a list (program and arguments, found on PATH) or one text for /bin/sh
 //   python             in its place FILE or FILE:FUNCTION; with interpreter (python3) and conversational (false)
 //   num_workers        4: copies of the program; each has one request at a time
-//   timeout_s          60: for a request, of one sample or of a list
+//   timeout_s          60: for a sample; a list has as much for each of its samples, up to half of deadline_s
 //   startup_timeout_s  60: more for the first answer of a copy
 //   deadline_s         for a call of score(), with all attempts and starts: 10 * timeout_s + startup_timeout_s
 //   retries            1: further attempts for a sample; each by a copy that was started anew

@@ -137,7 +137,10 @@ std::vector<Answer> ProgramScoring::ask(program::ProgramPool::Lease& lease, cons
   replace_if_gone(lease);
   program::Program& program = lease.program();
   const double more = program.fresh() ? settings_.startup_timeout_s : 0;
-  const auto deadline = std::min(process::Clock::now() + seconds(settings_.timeout_s + more), until_);
+  // Half of all time is left to the samples of a list that hangs, one by one.
+  const double one = settings_.timeout_s, list = std::max(one, settings_.deadline_s / 2);
+  const auto deadline = std::min(
+      process::Clock::now() + seconds(std::min(one * static_cast<double>(job.ids.size()), list) + more), until_);
   const std::string line = program.ask(data_text(batched ? request : request[0]), deadline, stop_);
   return answers_of(line, job.ids, batched, settings_.components);
 }

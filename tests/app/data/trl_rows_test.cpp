@@ -64,7 +64,10 @@ std::vector<dataset_view::ShownRow> shown_rows(const fs::path& file, const std::
   set.data_path = file.string();
   run.data.train = {set};
   std::vector<dataset_view::ShownRow> rows;
-  dataset_view::DataView(run, model_text(model), false).for_each([&](const auto& row) { rows.push_back(row); });
+  dataset_view::DataView(run, model_text(model), false).for_each([&](const auto& row) {
+    rows.push_back(row);
+    return true;
+  });
   return rows;
 }
 

@@ -287,7 +287,7 @@ TEST_CASE(
   constexpr int kFailures = 4;
   std::atomic<int> busy = 0;
   const Server late([](const Request& request, int number) {
-    return number < kFailures ? Reply{.hang_up = true} : empty_server(request);
+    return number < kFailures ? Reply{0, "", "", 0, true} : empty_server(request);
   });
   const Server away([&](const Request& request, int) -> Reply {
     const bool is_second = contains(request.body, "\"step\":2");

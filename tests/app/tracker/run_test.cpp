@@ -126,17 +126,17 @@ TEST_CASE("kill -9 of a tracker in the middle of a run ends the tracker alone") 
       dir, {fmt::format(
                 "++logger.trackers=[{{name: mine, command: [python3, {}, {}]}},{{name: other, command: 'cat > {}'}}]",
                 script.string(), (dir / "told").string(), (dir / "other").string()),
-            "grpo.max_num_steps=40", "checkpointing.enabled=false"}));
+            "grpo.max_num_steps=400", "checkpointing.enabled=false"}));
   INFO(run.err);
   CHECK(run.code == 0);
-  CHECK(lines(dir / "logs/exp_001/metrics.jsonl").size() == 40);
+  CHECK(lines(dir / "logs/exp_001/metrics.jsonl").size() == 400);
   CHECK(contains(run.err, "tracker mine: the last words\n"));
   CHECK(contains(run.err,
                  fmt::format("tracker mine: `python3 {} {}` was killed by signal 9 (Killed), and the run goes on "
                              "without it. The last line that it wrote: the last words\n",
                              script.string(), (dir / "told").string())));
   CHECK(contains(run.err, " lines have not reached `python3 "));
-  CHECK(events(lines(dir / "other"), "step").size() == 40);
+  CHECK(events(lines(dir / "other"), "step").size() == 400);
 }
 
 TEST_CASE("a run does not wait for a tracker that never reads, nor for one that is not there") {

@@ -7,7 +7,7 @@
 
 #include "lib/base/error.hpp"
 
-namespace hexad::cluster {
+namespace hexad::ipc {
 namespace {
 
 constexpr const char* kLibrary = "libzmq.so.5";  // the ABI of libzmq since 4.2
@@ -24,12 +24,12 @@ void* symbol(const char* name) {
 }
 
 }  // namespace
-}  // namespace hexad::cluster
+}  // namespace hexad::ipc
 
-#define HEXAD_HAND_ON(result, name, parameters, arguments)                                         \
-  extern "C" result name parameters {                                                              \
-    static const auto function = reinterpret_cast<decltype(&name)>(hexad::cluster::symbol(#name)); \
-    return function arguments;                                                                     \
+#define HEXAD_HAND_ON(result, name, parameters, arguments)                                     \
+  extern "C" result name parameters {                                                          \
+    static const auto function = reinterpret_cast<decltype(&name)>(hexad::ipc::symbol(#name)); \
+    return function arguments;                                                                 \
   }
 
 HEXAD_HAND_ON(int, zmq_errno, (), ())
