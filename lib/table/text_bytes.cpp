@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <mutex>
 
 #include "lib/base/error.hpp"
 #include "lib/base/file/input_file.hpp"
@@ -27,10 +28,11 @@ class Descriptor {
   ~Descriptor() {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
-  // -1 with errno where it cannot be read.
+  // -1 with errno where it cannot be read. One thread at a time.
   ssize_t read(std::span<char> bytes, int64_t offset) const {
+    if (::lseek(descriptor_, offset, SEEK_SET) < 0) return -1;
     ssize_t count = 0;
-    do count = ::pread(descriptor_, bytes.data(), bytes.size(), offset);
+    do count = ::read(descriptor_, bytes.data(), bytes.size());
     while (count < 0 && errno == EINTR);
     return count;
   }
@@ -85,11 +87,15 @@ class HeldBytes : public TextBytes {
   HeldBytes(const std::filesystem::path& file, std::filesystem::path name)
       : name_(std::move(name)), file_(file, name_) {}
   int64_t size() const override { return file_.status.st_size; }
-  void read(int64_t offset, std::span<char> bytes) const override { fill(file_, name_, offset, bytes); }
+  void read(int64_t offset, std::span<char> bytes) const override {
+    const std::lock_guard mine(turn_);
+    fill(file_, name_, offset, bytes);
+  }
 
  private:
   std::filesystem::path name_;
   Descriptor file_;
+  mutable std::mutex turn_;
 };
 
 class MemoryBytes : public TextBytes {
