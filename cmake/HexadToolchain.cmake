@@ -1,8 +1,9 @@
 # Compiler cache, linker, warnings and sanitizers: set once, used by every target.
 find_program(HEXAD_CCACHE ccache)
 if(HEXAD_CCACHE)
-  # pch_defines and time_macros let ccache serve objects that include a precompiled header.
-  set(HEXAD_LAUNCHER ${CMAKE_COMMAND} -E env
+  # pch_defines and time_macros let ccache serve objects that include a precompiled header. A clone takes those of
+  # another: paths below its root count from there, and its folder is not asked for (a debugger may want `set cwd`).
+  set(HEXAD_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
     CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${HEXAD_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${HEXAD_LAUNCHER})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${HEXAD_LAUNCHER})
