@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lib/base/error.hpp"
+
 namespace hexad::cli {
 
 using config::Problem;
