@@ -11,7 +11,7 @@ using yaml::Node;
 constexpr const char* kByColumns = "ResponseDataset";
 
 std::string columns_comment(Trainer trainer) {
-  const std::string told = "what a row is, its columns tell (docs/data.md)";
+  std::string told = "what a row is, its columns tell (docs/data.md)";
   if (trainer != Trainer::grpo) return told;
   return told + "; where several could be the answer, output_key names the one that the reward compares with";
 }
