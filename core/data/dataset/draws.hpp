@@ -56,11 +56,9 @@ class Draws {
 
   void read_ahead() {
     coming_ = std::async(std::launch::async, [this] {
-      std::optional<std::vector<int64_t>> indices = loader_.next();
-      if (!indices && loader_.epoch() < max_epochs_) indices = loader_.next();
-      const LoaderState state = loader_.state();
-      if (!indices || loader_.epoch() >= max_epochs_) return Coming{{}, state};
-      return Coming{elements_.some(*indices), state};
+      std::optional<std::vector<int64_t>> indices;
+      while (!indices && loader_.epoch() < max_epochs_) indices = loader_.next();
+      return Coming{indices ? elements_.some(*indices) : std::vector<T>(), loader_.state()};
     });
   }
 

@@ -36,14 +36,6 @@ DataLoader::DataLoader(int64_t size, const LoaderOptions& options) : size_(size)
          "dataset's repeat",
          size, options.batch_size, options.what, options.batch_size_key);
   }
-  begin_epoch();
-}
-
-void DataLoader::begin_epoch() {
-  order_ = {};
-  if (options_.shuffle)
-    coming_order_ = std::async(std::launch::async, random_permutation, size_, options_.seed,
-                               kEpochStream + static_cast<uint64_t>(epoch_));
 }
 
 int64_t DataLoader::batches_per_epoch() const {
@@ -55,14 +47,14 @@ std::optional<std::vector<int64_t>> DataLoader::next() {
   if (count == 0 || (options_.drop_last && count < options_.batch_size)) {
     ++epoch_;
     position_ = 0;
-    begin_epoch();
+    order_ = {};
     return std::nullopt;
   }
   const int64_t begin = std::exchange(position_, position_ + count);
   std::vector<int64_t> batch(static_cast<size_t>(count));
   std::iota(batch.begin(), batch.end(), begin);
   if (!options_.shuffle) return batch;
-  if (coming_order_.valid()) order_ = coming_order_.get();
+  if (order_.empty()) order_ = random_permutation(size_, options_.seed, kEpochStream + static_cast<uint64_t>(epoch_));
   for (int64_t& index : batch) index = order_[static_cast<size_t>(index)];
   return batch;
 }
@@ -82,7 +74,7 @@ void DataLoader::restore(const LoaderState& state) {
   }
   epoch_ = state.epoch;
   position_ = state.position;
-  begin_epoch();
+  order_ = {};
 }
 
 }  // namespace hexad::data

@@ -1,7 +1,6 @@
 // The order in which a dataset is visited, resumable exactly.
 #pragma once
 #include <cstdint>
-#include <future>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -46,15 +45,11 @@ class DataLoader {
   void restore(const LoaderState& state);
 
  private:
-  void begin_epoch();
-
   int64_t size_;
   LoaderOptions options_;
   int64_t epoch_ = 0;
   int64_t position_ = 0;
-  // Of a shuffled epoch, which a thread makes while nobody needs it: of millions it takes a good part of a second.
-  std::future<std::vector<int64_t>> coming_order_;
-  std::vector<int64_t> order_;
+  std::vector<int64_t> order_;  // of a shuffled epoch, once it is asked for
 };
 
 }  // namespace hexad::data
