@@ -175,7 +175,7 @@ Evaluation evaluate(const config::Resolved& resolved, const EvaluateOptions& opt
   const int64_t all = prompts.prompts.size();
   const int64_t at_once = run.eval.num_prompts_per_step > 0 ? run.eval.num_prompts_per_step : all;
   for (int64_t begin = 0; begin < all; begin += at_once) {
-    const std::vector<data::SharedDatum> part = prompts.draw(begin, at_once);
+    const std::vector<data::SharedDatum> part = prompts.prompts.range(begin, at_once);
     // How many are drawn together changes no sample.
     const rollout::Plan plan{sampling,
                              all,

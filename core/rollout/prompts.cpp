@@ -1,7 +1,6 @@
 #include "core/rollout/prompts.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "lib/base/error.hpp"
 #include "lib/base/text.hpp"
@@ -100,12 +99,6 @@ std::vector<std::string> missing_answers(const AnswersByEnvironment& answers, co
         name, of_rows.missing, of_rows.rows));
   }
   return lines;
-}
-
-std::vector<data::SharedDatum> PromptSet::draw(int64_t begin, int64_t count) const {
-  std::vector<int64_t> indices(static_cast<size_t>(std::min(count, prompts.size() - begin)));
-  std::iota(indices.begin(), indices.end(), begin);
-  return prompts.some(indices);
 }
 
 std::vector<data::SharedDatum> Prompts::next() {

@@ -35,9 +35,6 @@ struct PromptSet {
   data::Contents contents;
   std::set<std::string> environments;  // that they name
   AnswersByEnvironment answers;
-
-  // The prompts from `begin` on, at most so many.
-  std::vector<data::SharedDatum> draw(int64_t begin, int64_t count) const;
 };
 struct LoadedPrompts {
   PromptSet train, validation;

@@ -42,6 +42,13 @@ class Lazy {
     return made;
   }
 
+  // Those from `begin` on, at most so many.
+  std::vector<T> range(int64_t begin, int64_t most) const {
+    std::vector<T> made;
+    for (const int64_t end = begin + std::min(most, size_ - begin); begin < end; ++begin) made.push_back(make_(begin));
+    return made;
+  }
+
   // The first ones, at most so many.
   Lazy first(int64_t most) const { return {std::min(most, size_), make_}; }
   // The list so many times, one after the other.

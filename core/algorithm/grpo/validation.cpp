@@ -32,7 +32,7 @@ int64_t validation_prompts(const Grpo& run) {
 Metrics validate(Grpo& run) {
   const config::GrpoConfig& grpo = run.config.grpo;
   const int64_t count = validation_prompts(run);
-  const std::vector<data::SharedDatum> prompts = run.prompts.validation().draw(0, count);
+  const std::vector<data::SharedDatum> prompts = run.prompts.validation().prompts.range(0, count);
   // Its samples are a stream of their own, the same at every validation: curves differ by the weights alone.
   const uint64_t seed = static_cast<uint64_t>(grpo.seed) ^ 0x76616c6964617465ull;
   const rollout::Plan plan{run.sampling,

@@ -1,7 +1,6 @@
 #include "core/algorithm/supervised/examples.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <span>
 
 #include "core/rollout/prompts.hpp"
@@ -109,11 +108,8 @@ data::Batch Examples::next() {
 
 table::Lazy<data::Batch> Examples::validation() const {
   const int64_t all = loaded_.validation.size(), most = validation_batch_;
-  return {all / most + (all % most != 0), [examples = loaded_.validation, all, most](int64_t index) {
-            const int64_t begin = index * most;
-            std::vector<int64_t> part(static_cast<size_t>(std::min(most, all - begin)));
-            std::iota(part.begin(), part.end(), begin);
-            return batch_of_examples(examples.some(part));
+  return {all / most + (all % most != 0), [examples = loaded_.validation, most](int64_t index) {
+            return batch_of_examples(examples.range(index * most, most));
           }};
 }
 

@@ -52,6 +52,13 @@ TEST_CASE("some come in the order that is asked for, and are made as they lie") 
   CHECK(made == Numbers{0, 2, 2, 7, 9});
 }
 
+TEST_CASE("a range is as long as asked for, or as the list goes") {
+  const Lazy<int64_t> list = counting(10);
+  CHECK(list.range(2, 3) == Numbers{2, 3, 4});
+  CHECK(list.range(8, INT64_MAX) == Numbers{8, 9});
+  CHECK(list.range(10, 3).empty());
+}
+
 TEST_CASE("a list is parted as one that is in memory is") {
   for (const int64_t size : {1, 2, 3, 17, 64}) {
     for (int64_t count = 0; count <= size; ++count) {
