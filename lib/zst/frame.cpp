@@ -2,7 +2,6 @@
 
 #include <zstd.h>
 
-#include <algorithm>
 #include <new>
 
 #include "lib/base/file/input_file.hpp"
@@ -30,15 +29,6 @@ void Frame::pass(std::string_view text, bool is_last) {
     if (out.pos > 0) take_({out_.data(), out.pos});
     if (is_last ? left == 0 : in.pos == in.size) return;
   }
-}
-
-std::string text_of(const std::filesystem::path& file, size_t most) {
-  std::string text;
-  each_part(file, [&](std::string_view part) {
-    text.append(part.substr(0, most - text.size()));
-    return text.size() < most;
-  });
-  return text;
 }
 
 void each_part(const std::filesystem::path& file, const std::function<bool(std::string_view)>& take) {

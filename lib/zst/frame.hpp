@@ -31,11 +31,9 @@ class Frame {
   std::string out_;
 };
 
-// The text of the frames of a file, until `most` bytes are read. One that was cut off (its writer was killed) or is
-// damaged gives what comes before that. Throws Error(data) if the file cannot be read.
-std::string text_of(const std::filesystem::path& file, size_t most);
-
-// The same, part by part until `take` returns false: memory does not grow with the text.
+// The text of the frames of a file, part by part until `take` returns false: memory does not grow with it. A frame that
+// was cut off (its writer was killed) or is damaged gives what comes before that. Throws Error(data) if the file cannot
+// be read.
 void each_part(const std::filesystem::path& file, const std::function<bool(std::string_view)>& take);
 
 }  // namespace hexad::zst

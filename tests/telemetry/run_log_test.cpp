@@ -10,13 +10,13 @@
 #include "core/telemetry/performance.hpp"
 #include "lib/base/json.hpp"
 #include "lib/base/timer.hpp"
-#include "lib/zst/frame.hpp"
 #include "lib/zst/lines_file.hpp"
 #include "tests/support/logged.hpp"
 #include "tests/support/report.hpp"
 #include "tests/support/said.hpp"
 #include "tests/support/small_disk.hpp"
 #include "tests/support/toy/toy.hpp"
+#include "tests/support/zst_text.hpp"
 
 using namespace hexad;
 using plugin_test::contains;
@@ -238,7 +238,7 @@ TEST_CASE("samples wait too, the newest 64 MiB of them, and one that did not fit
   }
   // The first was refused, and too much came before it was tried again.
   for (int step = 2; step <= 6; ++step) CHECK(zst::find_lines(file(step)).has_value() == (step > 3));
-  CHECK(zst::text_of(file(6).string() + ".zst", SIZE_MAX) == json_text(large[0]) + "\n");
+  CHECK(test_support::text_of(file(6).string() + ".zst", SIZE_MAX) == json_text(large[0]) + "\n");
   SAYS(spoken.text(), "lacks 2 files of samples: ");
 }
 

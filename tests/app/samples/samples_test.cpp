@@ -2,10 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <set>
-#include <sstream>
 
 #include "app/report/data.hpp"
-#include "lib/zst/frame.hpp"
 #include "lib/zst/lines_file.hpp"
 #include "tests/support/logged.hpp"
 #include "tests/support/toy/train.hpp"
@@ -21,9 +19,11 @@ std::vector<Json> samples(const fs::path& file) {
   const auto found = zst::find_lines(file);
   REQUIRE_MESSAGE(found, file.string());
   if (found == file) return lines(file);
-  std::istringstream text(zst::text_of(*found, SIZE_MAX));
   std::vector<Json> all;
-  for (std::string line; std::getline(text, line);) all.push_back(Json::parse(line));
+  zst::read_lines(*found, [&](std::string_view line) {
+    all.push_back(Json::parse(line));
+    return true;
+  });
   return all;
 }
 

@@ -16,6 +16,7 @@
 #include "lib/zst/lines_file.hpp"
 #include "tests/support/report.hpp"
 #include "tests/support/said.hpp"
+#include "tests/support/zst_text.hpp"
 
 using namespace hexad;
 using namespace std::chrono_literals;
@@ -69,8 +70,8 @@ TEST_CASE("few lines are a file of text, many a frame that the program zstd read
   CHECK_FALSE(fs::exists(folder / "many"));
   CHECK(zst::find_lines(folder / "many") == packed);
   CHECK(fs::file_size(packed) < many.size() / 4);
-  CHECK(zst::text_of(packed, SIZE_MAX) == many);
-  CHECK(zst::text_of(packed, 1000) == many.substr(0, 1000));
+  CHECK(test_support::text_of(packed, SIZE_MAX) == many);
+  CHECK(test_support::text_of(packed, 1000) == many.substr(0, 1000));
   for (const auto& [file, count] : {std::pair(folder / "few", 100), std::pair(packed, 30'000)}) {
     int64_t next = 0;
     const auto take = [&](std::string_view line, int64_t most) { return line == line_of(next) && ++next < most; };
@@ -99,7 +100,7 @@ TEST_CASE("frames behind each other are read to the last that is whole, and of a
   }
   const auto text = [&](const std::string& of) {
     write_file(folder / "file", of);
-    return zst::text_of(folder / "file", SIZE_MAX);
+    return test_support::text_of(folder / "file", SIZE_MAX);
   };
   const std::string once = lines_of(10'000);
   CHECK(text(bytes) == once + once);
@@ -116,7 +117,7 @@ TEST_CASE("frames behind each other are read to the last that is whole, and of a
   std::string read;
   zst::read_lines(folder / "cut.zst", [&](std::string_view line) { return !read.append(line).append("\n").empty(); });
   CHECK((once + "\n").starts_with(read.substr(0, read.size() - 1)));  // the last line is a part of one
-  SAYS(error_of([&] { zst::text_of(folder / "absent", 1); }), "absent: cannot be opened");
+  SAYS(error_of([&] { test_support::text_of(folder / "absent", 1); }), "absent: cannot be opened");
 }
 
 TEST_CASE("a line has its lists behind its members, each number as short as reads back to the same") {
