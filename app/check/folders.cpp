@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 template <typename Ask>
 void ask(StartFindings& found, const std::string& key, const Ask& whether) {
   try {
-    whether(key);
+    whether();
   } catch (const Error& refused) {
     const std::string what = refused.what();
     found.error(key, what.starts_with(key + ": ") ? what.substr(key.size() + 2) : what);
@@ -34,10 +34,10 @@ void require_checkpoints(const fs::path& root, const std::string& key) {
 
 void check_folders(StartFindings& found) {
   const config::RunConfig& run = found.run;
-  ask(found, "logger.log_dir", [&](const std::string&) { telemetry::require_run_directory(run.logger.log_dir); });
+  ask(found, "logger.log_dir", [&] { telemetry::require_run_directory(run.logger.log_dir); });
   if (!run.checkpointing.enabled) return;
-  ask(found, "checkpointing.checkpoint_dir",
-      [&](const std::string& key) { require_checkpoints(run.checkpointing.checkpoint_dir, key); });
+  const std::string key = "checkpointing.checkpoint_dir";
+  ask(found, key, [&] { require_checkpoints(run.checkpointing.checkpoint_dir, key); });
 }
 
 }  // namespace hexad::cli

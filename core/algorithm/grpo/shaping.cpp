@@ -4,6 +4,7 @@
 #include "core/algorithm/reward/reward.hpp"
 
 namespace hexad::algorithm {
+
 std::vector<int64_t> response_lengths(const data::Batch& batch) {
   std::vector<int64_t> lengths;
   for (int64_t i = 0; i < batch.size(); ++i) {

@@ -3,6 +3,7 @@
 #include "lib/model/error.hpp"
 
 namespace hexad::model {
+
 const std::vector<Family>& families() {
   using enum Presence;
   static const std::vector<Family> table = {

@@ -1,6 +1,6 @@
-// What the check library of megatron looks at: the model's config.json, and rules of
-// Megatron-Core that take a text apart (hexad/check.h). Their
-// numbers are those of its transformer_config.py, arguments.py and parallel_state.py; the other rules are in keys.yaml.
+// What the check library of megatron looks at: the model's config.json, and rules of Megatron-Core that take a text
+// apart (hexad/check.h). Their numbers are those of its transformer_config.py, arguments.py and parallel_state.py; the
+// other rules are in keys.yaml.
 #pragma once
 #include <hexad/check.h>
 
