@@ -23,6 +23,7 @@ void check_start(StartFindings& found) {
   found.add(algorithm::preflight(found.loaded.root, found.loaded.facts, *found.loaded.selection.catalog));
   check_plugins(found);
   check_model(found);
+  check_family(found);
   check_machine(found);
   if (trains) {
     found.room = plan::room_here(found.loaded.root);

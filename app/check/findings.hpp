@@ -53,6 +53,7 @@ class StartFindings {
 
 void check_plugins(StartFindings& found);  // that are not there, or are refused before their code is opened
 void check_model(StartFindings& found);    // policy.model_name, policy.tokenizer; sets `model`
+void check_family(StartFindings& found);   // its config.json and weights, as a plugin of the run loads them
 void check_machine(StartFindings& found);  // devices, ranks, open files, programs
 void check_metrics(StartFindings& found);  // that checkpoints are ranked by, and that end a run
 void check_folders(StartFindings& found);  // those that a run makes

@@ -20,6 +20,14 @@ int64_t visible_cards() {
   return std::min<int64_t>(cards, 1 + std::ranges::count(named, ','));
 }
 
+// Where `auto` comes to CPUs: rules that speak of cluster.device.
+void check_as_on_cpus(StartFindings& found) {
+  config::Loaded there = found.loaded;
+  there.root.set("cluster.device", yaml::Node(std::string("cpu")));
+  for (const config::Problem& problem : config::check(there))
+    if (problem.is_error()) found.not_here(problem.key, problem.message + " (auto comes to that here)");
+}
+
 void check_device(StartFindings& found) {
   const config::ClusterConfig& cluster = found.run.cluster;
   const int64_t ranks = found.start.in_process ? 1 : cluster.gpus_per_node;
@@ -27,6 +35,7 @@ void check_device(StartFindings& found) {
   // One rank takes a card or none; the driver is asked where its answer matters.
   const bool asks = has_cuda && cluster.device != "cpu" && (cluster.device != "auto" || ranks > 1);
   const int64_t cards = asks ? visible_cards() : 0;
+  if (cluster.device == "auto" && cards == 0 && (asks || !has_cuda)) check_as_on_cpus(found);
   const std::string why = cluster::device_problem(cluster.device, ranks, has_cuda, cards);
   if (why.empty()) return;
   // A login node has none, and runs nothing.

@@ -5,31 +5,31 @@
 #include <cstring>
 
 #include "lib/tensorfile/safetensors.hpp"
+#include "lib/weights/headers.hpp"
 #include "modeling/error.hpp"
 #include "modeling/weight/stored_dtype.hpp"
 
 namespace hexad::modeling {
 
-bool has_weights(const std::filesystem::path& dir) {
-  return std::filesystem::exists(dir / "model.safetensors") ||
-         std::filesystem::exists(dir / "model.safetensors.index.json");
+namespace {
+
+tensorfile::Safetensors opened(const std::filesystem::path& path) {
+  return with_tensorfile([&] {
+    tensorfile::Safetensors stored = tensorfile::Safetensors::open(path, tensorfile::Pages::copy_on_write);
+    weights::require_types(stored);
+    return stored;
+  });
 }
 
-SafetensorsReader::SafetensorsReader(const std::filesystem::path& path) : origin_(path.string()) {
-  const tensorfile::Safetensors stored =
-      with_tensorfile([&] { return tensorfile::Safetensors::open(path, tensorfile::Pages::copy_on_write); });
-  for (const tensorfile::SafetensorsEntry& entry : stored.tensors()) {
-    const std::string file = entry.file->path().string();
-    const std::optional<at::ScalarType> dtype = scalar_type(entry.dtype);
-    if (!dtype) {
-      fail(
-          "{}: tensor \"{}\" has dtype {}, wanted F32, BF16, F16, F64, I64, I32, I16, I8, U8 or BOOL: take the model "
-          "in "
-          "bfloat16 or float32",
-          file, entry.name, tensorfile::dtype_name(entry.dtype));
-    }
-    entries_[entry.name] = {entry.shape, *dtype, file, entry.data, entry.file};
-  }
+}  // namespace
+
+SafetensorsReader::SafetensorsReader(const std::filesystem::path& path) : SafetensorsReader(path, opened(path)) {}
+
+SafetensorsReader::SafetensorsReader(const std::filesystem::path& origin, const tensorfile::Safetensors& stored)
+    : origin_(origin.string()) {
+  for (const tensorfile::SafetensorsEntry& entry : stored.tensors())
+    entries_[entry.name] = {entry.shape, scalar_type(entry.dtype).value(), entry.file->path().string(), entry.data,
+                            entry.file};
 }
 
 const StoredTensor& SafetensorsReader::entry(const std::string& name) const {
@@ -63,6 +63,14 @@ at::Tensor SafetensorsReader::rows(const std::string& name, int64_t begin, int64
   }
   return at::from_blob(
       data, shape, [mapping = stored.mapping](void*) {}, options);
+}
+
+SafetensorsReader open_weights(const std::filesystem::path& dir, const ModelConfig& config,
+                               const std::vector<WeightInfo>& table, std::vector<std::string>* notices) {
+  const weights::Weights opened =
+      with_tensorfile([&] { return weights::open(dir, config, table, tensorfile::Pages::copy_on_write); });
+  if (notices) notices->insert(notices->end(), opened.notices.begin(), opened.notices.end());
+  return {dir, opened.stored};
 }
 
 }  // namespace hexad::modeling

@@ -12,9 +12,12 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "modeling/family/weight_table.hpp"
+
 namespace hexad::tensorfile {
 class MappedFile;
-}
+class Safetensors;
+}  // namespace hexad::tensorfile
 
 namespace hexad::modeling {
 
@@ -26,15 +29,14 @@ struct StoredTensor {
   std::shared_ptr<const tensorfile::MappedFile> mapping;
 };
 
-// Does `dir` hold safetensors (model.safetensors or model.safetensors.index.json)?
-bool has_weights(const std::filesystem::path& dir);
-
 // Reads a .safetensors file, or a directory with model.safetensors or model.safetensors.index.json and its shards.
 // Throws Error with the text of tensorfile::Safetensors::open, and for a dtype that no model here is made of.
 // Tensors keep the mapping alive; the reader may be destroyed first. Thread-safe after construction.
 class SafetensorsReader {
  public:
   explicit SafetensorsReader(const std::filesystem::path& path);
+  // Of what was opened with Pages::copy_on_write and has types of models alone (lib/weights). `origin`: for messages.
+  SafetensorsReader(const std::filesystem::path& origin, const tensorfile::Safetensors& stored);
 
   const std::string& origin() const { return origin_; }
   const std::map<std::string, StoredTensor>& entries() const { return entries_; }
@@ -50,5 +52,10 @@ class SafetensorsReader {
   std::string origin_;
   std::map<std::string, StoredTensor> entries_;
 };
+
+// The weights of a model's folder, whose headers are as `config` and `table` ask (weights::open of lib/weights, whose
+// errors leave as Error). Appends its notices to `notices`, unless null.
+SafetensorsReader open_weights(const std::filesystem::path& dir, const ModelConfig& config,
+                               const std::vector<WeightInfo>& table, std::vector<std::string>* notices = nullptr);
 
 }  // namespace hexad::modeling

@@ -7,7 +7,6 @@
 #include "modeling/backend/weight/checkpoint_files.hpp"
 #include "modeling/backend/weight/source.hpp"
 #include "modeling/parallel/tensor/gather.hpp"
-#include "modeling/weight/validate.hpp"
 
 namespace hexad::megatron {
 

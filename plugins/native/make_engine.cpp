@@ -7,7 +7,7 @@
 #include <fstream>
 #include <limits>
 
-#include "modeling/weight/safetensors_reader.hpp"
+#include "lib/weights/headers.hpp"
 
 namespace hexad::native {
 namespace {
@@ -102,7 +102,7 @@ std::unique_ptr<Engine> make_engine(const sdk::Call& call, const Settings& setti
   int64_t blocks = count_blocks(settings, local);
   if (!replica.alone()) blocks = replica.smallest(blocks);
   std::unique_ptr<Executor> executor = make_executor(model, executor_options(settings, replica));
-  const bool loads = !settings.weights_follow && modeling::has_weights(settings.model_name);
+  const bool loads = !settings.weights_follow && weights::are_in(settings.model_name);
   if (loads) {
     executor->set_weights(
         load_weights(settings.model_name, model, settings.dtype, settings.device, executor->places(), replica.shard()));

@@ -54,15 +54,6 @@ TEST_CASE("tensor parallelism of the dtensor backend fits the model") {
       {{{kTp + "4"}, "tensor_parallel_size 4 does not divide moe_intermediate_size 50; nearest: 2 or 5", {kTp + "2"}}});
 }
 
-TEST_CASE("the dtensor backend trains the families that there are") {
-  const std::string type = "/policy.hf_config_overrides={model_type: ",
-                    act = "/policy.hf_config_overrides={hidden_act: ";
-  check_meshes(kDense,
-               {{{type + "nosuch_text}"}, "config.json: model_type 'nosuch_text' is not supported", {type + "qwen3}"}},
-                {{type + "null}"}, "config.json: 'model_type' is missing", {type + "qwen3}"}},
-                {{act + "gelu}"}, "config.json: hidden_act 'gelu' is not supported; wanted silu", {act + "silu}"}}});
-}
-
 TEST_CASE("expert parallelism of the dtensor backend fits the ranks and the model") {
   check_meshes(kExperts,
                {{{kEp + "3"},

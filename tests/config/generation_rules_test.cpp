@@ -77,6 +77,10 @@ TEST_CASE("what shapes rollouts alone is named") {
   CHECK(told({min_p + "0.1"}, "min_p", alone));
   CHECK_FALSE(told({min_p + "0"}, "min_p", alone));
   CHECK_FALSE(told({"++policy.generation.top_p=0.9", "++policy.generation.top_k=5"}, "min_p", alone));
+  const std::string room = "++policy.max_total_sequence_length=64", most = "++policy.generation.max_new_tokens=",
+                    ends = "policy.max_total_sequence_length (64) tokens";
+  CHECK(told({room, most + "65"}, "max_new_tokens", ends));
+  CHECK_FALSE(told({room, most + "64"}, "max_new_tokens", ends));
   const std::string vllm = "++policy.generation.backend=vllm",
                     kwargs = "++policy.generation.vllm_kwargs=", processors = "training's log-probs are without them";
   CHECK(told({vllm, kwargs + "{logits_processors: [mine]}"}, "vllm_kwargs", processors));
@@ -170,21 +174,6 @@ TEST_CASE("models and arithmetic that the native generator cannot run are refuse
                 {"/policy.hf_config_overrides={kv_lora_rank: 16}", "/policy.generation.backend=vllm"}}});
   check_rules(kExperts,
               {{{fp8, corrected}, "'fp8' needs a dense model; nearest: bfloat16", {own + "precision=bfloat16"}}});
-}
-
-TEST_CASE("models that are of no family here are refused by what their config.json says") {
-  const std::string type = "/policy.hf_config_overrides={model_type: ",
-                    act = "/policy.hf_config_overrides={hidden_act: ";
-  const std::string vllm = "/policy.generation.backend=vllm";
-  check_rules(kDense,
-              {{{type + "nosuch_text}", vllm},
-                "config.json: model_type 'nosuch_text' is not supported; known families: llama, mistral, qwen2, ",
-                {type + "llama}", vllm}},
-               {{type + "nosuch_text}"},
-                "policy.generation.backend: got native, which does not run model_type 'nosuch_text'; known families: ",
-                {type + "mistral}"}},
-               {{type + "null}"}, "config.json: 'model_type' is missing", {type + "qwen2}"}},
-               {{act + "gelu}"}, "config.json: hidden_act 'gelu' is not supported; wanted silu", {act + "silu}"}}});
 }
 
 TEST_CASE("what vLLM's servers are refused for is refused before the run") {

@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "core/config/declaration/declaration.hpp"
-#include "lib/yaml/node.hpp"
 #include "core/config/problem.hpp"
 #include "core/config/schema/schema.hpp"
+#include "lib/yaml/node.hpp"
 
 namespace hexad::config {
 

@@ -4,8 +4,8 @@
 
 #include "core/config/declaration/key_read.hpp"
 #include "core/config/load/defaults.hpp"
-#include "lib/base/json_members.hpp"
 #include "lib/base/json.hpp"
+#include "lib/base/json_members.hpp"
 
 namespace hexad::config {
 namespace {

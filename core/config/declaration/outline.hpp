@@ -11,7 +11,7 @@ namespace hexad::config {
 // A key whose value chooses the plugin.
 struct SelectingKey {
   std::string path;         // relative to the block
-  yaml::Node wanted;              // the value that chooses it
+  yaml::Node wanted;        // the value that chooses it
   bool by_default = false;  // an absent key has that value
 };
 

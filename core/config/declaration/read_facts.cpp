@@ -132,6 +132,7 @@ RunFacts read_facts(const yaml::Node& root, const Selection& selection, const Wo
   backend.read("outputs", out.outputs);
   backend.read("packs", out.packs);
   backend.read("batch_invariant", out.batch_invariant);
+  backend.read("families", out.families);
   for (const Installed& each : selection.catalog->all()) {
     const std::vector<std::string>& facts = each.outline().facts;
     if (each.kind() == plugin::Kind::backend && std::ranges::find(facts, "batch_invariant") != facts.end())
@@ -148,6 +149,7 @@ RunFacts read_facts(const yaml::Node& root, const Selection& selection, const Wo
   Facts generator(selection.generator.declaration(), generator_scope, problems);
   generator.read("copy_ranks", out.replica_ranks);
   generator.read("batch_invariant", out.generator_batch_invariant);
+  generator.read("families", out.generator_families);
   generator.read("needs_server", out.needs_server);
   generator.read("shares_memory", out.shares_memory);
   return out;

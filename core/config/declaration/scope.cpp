@@ -118,7 +118,6 @@ Json model_names(const yaml::Node& root) {
   if (!config.is_object()) return nullptr;
   const yaml::Node* overrides = root.find("policy.hf_config_overrides");
   if (overrides && overrides->is_map()) config.merge_patch(overrides->to_json());
-  Json source{{"file", file.string()}, {"config", config}};
   const model::ModelShape shape = model::model_shape(config);
   put_parameters(config);
   put(config, "num_key_value_heads", shape.num_key_value_heads);
@@ -132,7 +131,6 @@ Json model_names(const yaml::Node& root) {
   config["latent_attention"] = shape.latent_attention;
   config["shared_experts"] = shape.shared_experts;
   config["linear_bias"] = shape.linear_bias;
-  config["source"] = std::move(source);
   return config;
 }
 

@@ -46,7 +46,7 @@ class Scope {
 // The config.json that `model.*` reads: of policy.model_name (or of the block's own model), with its overrides, and
 // with the sizes that families name in several ways (num_experts, num_key_value_heads, moe_intermediate_size,
 // has_experts, latent_attention, shared_experts, linear_bias, score_function, experts_per_token, expert_groups,
-// groups_per_token) under one name each; and `source`, the path of the file and what it says. Null where there is none.
+// groups_per_token) under one name each. Null where there is none.
 nlohmann::ordered_json model_names(const yaml::Node& root);
 
 }  // namespace hexad::config

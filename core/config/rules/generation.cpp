@@ -32,6 +32,15 @@ void tell_rollout_filters(RuleContext& c) {
                   min_p));
 }
 
+// Responses end where the sequence does.
+void tell_long_responses(RuleContext& c) {
+  const std::string key = "policy.generation.max_new_tokens", whole = "policy.max_total_sequence_length";
+  const std::optional<int64_t> most = c.integer(key), longest = c.integer(whole);
+  if (most && longest && *most > *longest)
+    c.notice(key, fmt::format("got {}: responses end before it, where prompt and response have {} ({}) tokens", *most,
+                              whole, *longest));
+}
+
 // The first element of a list that is wrong, named by its place.
 void check_elements(RuleContext& c, const char* name, const std::function<bool(const yaml::Node&)>& is_right,
                     const std::string& wanted) {
@@ -74,6 +83,7 @@ void check_imposed_lengths(RuleContext& c) {
 
 void check_generation_rules(RuleContext& c) {
   tell_rollout_filters(c);
+  tell_long_responses(c);
   check_requests(c);
   if (c.root().has("grpo")) check_imposed_lengths(c);
   check_validation_sampling(c, "temperature", 1);

@@ -43,6 +43,8 @@ struct RunFacts {
   bool batch_invariant = false;                       // it has policy.batch_invariant
   std::vector<std::string> batch_invariant_backends;  // those of all that are installed
   bool generator_batch_invariant = false;             // and so has the generator
+  bool families = false;                              // the backend loads model folders by lib/model/family
+  bool generator_families = false;                    // and so does the generator
   bool needs_server = false;                          // the generator starts or attaches to a server
   bool shares_memory = true;                          // it lives in the memory of the ranks that train
   // Of backends with keys of their own for it; absent: policy's.

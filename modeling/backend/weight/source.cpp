@@ -4,11 +4,10 @@
 
 #include <string_view>
 
-#include "lib/tensorfile/foreign_folder.hpp"
+#include "lib/weights/headers.hpp"
 #include "modeling/error.hpp"
 #include "modeling/parallel/tensor/gather.hpp"
-#include "modeling/weight/plain_weights.hpp"
-#include "modeling/weight/validate.hpp"
+#include "modeling/weight/finite.hpp"
 
 namespace hexad::modeling {
 namespace {
@@ -36,14 +35,12 @@ at::Tensor read_slice(const SafetensorsReader& reader, const std::string& name, 
   return part;
 }
 
-StoredWeights::StoredWeights(const std::filesystem::path& dir, const ModelConfig& config, std::vector<WeightInfo> table,
-                             int64_t seed)
+StoredWeights::StoredWeights(const std::filesystem::path& dir, const ModelConfig& config,
+                             const std::vector<WeightInfo>& table, int64_t seed)
     : config_(config),
-      reader_(of_plain_weights(dir, config, [&] { return SafetensorsReader(dir); })),
+      reader_(open_weights(dir, config, table, &warnings_)),
       seed_(seed),
       makes_head_(config.reward_head && !reader_.contains(kScoreName)) {
-  if (makes_head_) std::erase_if(table, [](const WeightInfo& info) { return info.hf_name == kScoreName; });
-  warnings_ = of_plain_weights(dir, config, [&] { return validate_weights(reader_, table); });
   if (makes_head_)
     warnings_.push_back(fmt::format("{}: no {}, so the reward head starts random (policy.random_init_seed {})",
                                     dir.string(), kScoreName, seed));
@@ -59,13 +56,9 @@ void load_or_make_weights(const sdk::Call& call, const ModelSettings& settings,
                           const std::function<void(int64_t)>& make) {
   const std::filesystem::path& dir = settings.model_dir;
   const std::optional<int64_t> seed = settings.random_init_seed;
-  if (!has_weights(dir) && !seed) {
-    const std::string other = tensorfile::other_weights(dir);
-    fail(
-        "policy.model_name '{}': found neither model.safetensors nor model.safetensors.index.json; {}", dir.string(),
-        other.empty() ? "to start from random weights, made from its config.json, set policy.random_init_seed" : other);
-  }
-  if (!has_weights(dir)) {
+  const bool stored = weights::are_in(dir);
+  if (!stored && !seed) fail("policy.model_name {}", weights::absent(dir));
+  if (!stored) {
     make(*seed);
     call.log(HEXAD_LOG_INFO,
              fmt::format("{}: no weights, so they start random (policy.random_init_seed {})", dir.string(), *seed));

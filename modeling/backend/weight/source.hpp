@@ -27,7 +27,7 @@ at::Tensor read_slice(const SafetensorsReader& reader, const std::string& name, 
 class StoredWeights {
  public:
   // Throws Error: missing, truncated, wrong shape.
-  StoredWeights(const std::filesystem::path& dir, const ModelConfig& config, std::vector<WeightInfo> table,
+  StoredWeights(const std::filesystem::path& dir, const ModelConfig& config, const std::vector<WeightInfo>& table,
                 int64_t seed);
   // Stored tensors that the model does not use, a head that was made.
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -36,10 +36,10 @@ class StoredWeights {
 
  private:
   const ModelConfig& config_;
+  std::vector<std::string> warnings_;
   SafetensorsReader reader_;
   int64_t seed_;
   bool makes_head_;
-  std::vector<std::string> warnings_;
 };
 
 // Calls load(directory) if settings.model_dir has weights, else make(seed) with settings.random_init_seed; says in the

@@ -1,7 +1,5 @@
 #include "plugins/megatron/check/check.hpp"
 
-#include "modeling/check/model.hpp"
-
 extern "C" int32_t hexad_plugin_check_v1(const hexad_check_host* host, const char* input) {
   using nlohmann::json;
   try {
@@ -9,7 +7,6 @@ extern "C" int32_t hexad_plugin_check_v1(const hexad_check_host* host, const cha
     const json keys = given.at("section").value("megatron_cfg", json::object());
     const hexad::megatron_check::Check check{host, keys.is_object() ? keys : json::object(), given.at("world"),
                                              given.at("model")};
-    hexad::modeling::checked_model(*host, given);
     check_rank_order(check);
     check_layout(check);
     return 0;

@@ -5,9 +5,8 @@
 #include <hexad/services.hpp>
 
 #include "modeling/error.hpp"
-#include "modeling/weight/plain_weights.hpp"
+#include "modeling/weight/finite.hpp"
 #include "modeling/weight/safetensors_reader.hpp"
-#include "modeling/weight/validate.hpp"
 
 namespace hexad::native {
 namespace {
@@ -60,11 +59,7 @@ modeling::Range overlap(const hexad_weight_slice& slice, const WeightPart& part,
 
 WeightMap load_weights(const std::filesystem::path& dir, const modeling::ModelConfig& config, at::ScalarType dtype,
                        at::Device device, WeightMap places, const Shard& shard) {
-  const modeling::SafetensorsReader reader = modeling::of_plain_weights(dir, config, [&] {
-    modeling::SafetensorsReader read(dir);
-    modeling::validate_weights(read, modeling::weight_table(config));
-    return read;
-  });
+  const modeling::SafetensorsReader reader = modeling::open_weights(dir, config, modeling::weight_table(config));
   WeightMap weights = std::move(places);
   for (const WeightPart& part : weight_parts(config, shard)) {
     at::Tensor stored = reader.tensor(part.name);

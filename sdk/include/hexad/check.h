@@ -34,8 +34,7 @@ typedef struct hexad_check_host {
  *   {"section": {...},   the block with every default filled in
  *    "world": {"ranks", "train_ranks", "generate_ranks", "nodes", "ranks_per_node"},   integers; what is not known is
  *    absent
- *    "model": {...}}      config.json with the names of CONFIG.md, "Expressions", and "source": {"file": its path,
- *    "config": what it says, hf_config_overrides merged in}; null where it is not at hand
+ *    "model": {...}}      config.json with the names of CONFIG.md, "Expressions"; null where it is not at hand
  * Returns 0 when it has looked at everything, anything else when it could not: that is a finding of its own. Called
  * once, on the main thread of the child. */
 typedef int32_t (*hexad_check_fn)(const hexad_check_host* host, const char* input);

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include "app/doctor/build.hpp"
+#include "lib/model/family/weight_table.hpp"
+#include "lib/tensorfile/safetensors_writer.hpp"
 #include "lib/yaml/file.hpp"
 #include "tests/support/report.hpp"
 #include "tests/support/toy/program.hpp"
@@ -72,8 +74,21 @@ struct Base {
     dir.write("model/config.json", config.dump());
     overrides.push_back("policy.model_name=" + file("model"));
   }
+  // In make_model()'s folder: zeros in the place of what a config.json with other values asks for.
+  void make_weights(const Json& values) {
+    namespace model = hexad::model;
+    nlohmann::json json = nlohmann::json::parse(toy::read_text(dir / "model/config.json"));
+    json.merge_patch(nlohmann::json(values));
+    std::vector<hexad::tensorfile::TensorSpec> specs;
+    for (const model::WeightInfo& info : model::weight_table(model::parse_model_config(json, "config.json")))
+      specs.push_back({info.hf_name, hexad::tensorfile::DType::bf16, info.shape});
+    hexad::tensorfile::SafetensorsWriter writer(dir / "model/model.safetensors", specs);
+    for (const auto& spec : specs) writer.write(spec.name, std::vector<std::byte>(spec.bytes()));
+    writer.finish();
+  }
   void apply(const Json& mutant) {
     if (mutant.contains("model")) make_model(mutant.at("model"));
+    if (mutant.contains("weights")) make_weights(mutant.at("weights"));
     if (mutant.contains("files"))
       for (const auto& [name, text] : mutant.at("files").items()) dir.write(name, filled(text.get<std::string>()));
     if (mutant.contains("rows"))

@@ -3,9 +3,11 @@
 #include <ATen/Functions.h>
 #include <doctest/doctest.h>
 
+#include "lib/weights/headers.hpp"
 #include "modeling/error.hpp"
 #include "modeling/weight/safetensors_reader.hpp"
 #include "modeling/weight/safetensors_writer.hpp"
+#include "modeling/weight/stored_dtype.hpp"
 #include "tests/modeling/support/temporary_dir.hpp"
 
 namespace hexad::modeling {
@@ -137,6 +139,15 @@ TEST_CASE("tensors of every dtype, wherever they lie in the file") {
     weights[c10::toString(dtype)] = at::ones({3}, dtype);
   save(dir.path(), weights);
   check_same(SafetensorsReader(dir.path()), weights);
+}
+
+TEST_CASE("what lib/weights lets through has a type of LibTorch's") {
+  for (const tensorfile::DType type :
+       {tensorfile::DType::boolean, tensorfile::DType::u8, tensorfile::DType::i8, tensorfile::DType::u16,
+        tensorfile::DType::i16, tensorfile::DType::u32, tensorfile::DType::i32, tensorfile::DType::u64,
+        tensorfile::DType::i64, tensorfile::DType::f8_e4m3, tensorfile::DType::f8_e5m2, tensorfile::DType::f16,
+        tensorfile::DType::bf16, tensorfile::DType::f32, tensorfile::DType::f64})
+    CHECK(scalar_type(type).has_value() == weights::is_of_models(type));
 }
 
 }  // namespace
