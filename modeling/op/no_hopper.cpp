@@ -1,7 +1,6 @@
-// A build without code for sm_90a: nothing here is reached but has_hopper_kernels.
+// A build without code for sm_90a: nothing here is reached.
 #include <stdexcept>
 
-#include "modeling/op/cuda/architecture.hpp"
 #include "modeling/op/cuda/batch_invariant/hopper/product.hpp"
 #include "modeling/op/cuda/expert/hopper/grouped_gradient.hpp"
 
@@ -14,7 +13,6 @@ namespace {
 
 }  // namespace
 
-bool has_hopper_kernels() { return false; }
 void hopper_product(const InvariantProduct&, CUstream_st*) { absent(); }
 int64_t hopper_gradient_scratch(const GroupedGradientCall&) { absent(); }
 void add_hopper_gradient(const GroupedGradientCall&, void*, CUstream_st*) { absent(); }

@@ -14,6 +14,8 @@ int kernel_architecture(int device) {
   return architecture;
 }
 
+bool has_hopper_kernels() { return HEXAD_HOPPER_KERNELS; }  // modeling/CMakeLists.txt
+
 bool runs_hopper_kernels(int device) { return has_hopper_kernels() && kernel_architecture(device) == 90; }
 
 }  // namespace hexad::modeling::cuda

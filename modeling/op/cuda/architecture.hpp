@@ -13,7 +13,6 @@ int probe_architecture(int device);  // the same, asked anew
 
 // Whether the kernels of the folders hopper/ (wgmma, TMA; sm_90a) were compiled, and `device` runs them.
 bool runs_hopper_kernels(int device);
-// In hopper/, and false in no_hopper.cpp.
-bool has_hopper_kernels();
+bool has_hopper_kernels();  // whether they were compiled
 
 }  // namespace hexad::modeling::cuda

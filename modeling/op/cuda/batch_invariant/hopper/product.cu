@@ -1,10 +1,6 @@
 #include "modeling/op/cuda/batch_invariant/hopper/product.hpp"
 
-#include "modeling/op/cuda/architecture.hpp"
-
 namespace hexad::modeling::cuda {
-
-bool has_hopper_kernels() { return true; }
 
 void hopper_product(const InvariantProduct& call, CUstream_st* stream) {
   const auto tiles = [&](int out, int rows) {
