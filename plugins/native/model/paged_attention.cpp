@@ -11,7 +11,7 @@
 namespace hexad::native {
 namespace {
 
-// Of the gathered fp32 keys and values of one group.
+// Of the gathered fp32 keys and values of one group, and of its scores.
 constexpr int64_t kGroupBytes = int64_t{512} << 20;
 
 // Of a row's keys or values, as the cache holds them.
@@ -59,22 +59,20 @@ std::vector<Piece> pieces_of(const Step& step) {
 
 }  // namespace
 
-std::vector<AttentionGroup> group_by_length(const Step& step, int64_t block_size, int64_t max_keys) {
+std::vector<AttentionGroup> group_by_length(const Step& step, int64_t block_size, const GroupLimits& limits) {
+  std::vector<Piece> pieces = pieces_of(step);
+  std::ranges::stable_sort(pieces, [](const Piece& a, const Piece& b) {
+    return std::pair(a.count, a.last()) > std::pair(b.count, b.last());
+  });
   std::vector<AttentionGroup> groups;
-  std::vector<Piece> single;
-  for (const Piece& piece : pieces_of(step)) {
-    if (piece.count == 1) {
-      single.push_back(piece);
-    } else {
-      add(groups.emplace_back(shaped(piece.count, piece.last() + 1, block_size)), piece);
-    }
-  }
-  std::stable_sort(single.begin(), single.end(), [](const Piece& a, const Piece& b) { return a.start > b.start; });
-  AttentionGroup* open = nullptr;
-  for (const Piece& piece : single) {
-    const int64_t width = open ? open->blocks * block_size : 0;
-    const bool similar = 2 * (piece.last() + 1) >= width, room = open && (open->pieces + 1) * width <= max_keys;
-    if (!open || !similar || !room) open = &groups.emplace_back(shaped(1, piece.last() + 1, block_size));
+  for (const Piece& piece : pieces) {
+    AttentionGroup* open = groups.empty() ? nullptr : &groups.back();
+    const int64_t keys = piece.last() + 1, width = open ? open->blocks * block_size : 0;
+    const bool alike = open && (open->queries == 1) == (piece.count == 1) && 2 * piece.count >= open->queries &&
+                       2 * keys >= width && keys <= width;
+    const bool room = open && (open->pieces + 1) * width <= limits.keys &&
+                      (open->pieces + 1) * width * open->queries <= limits.scores;
+    if (!alike || !room) open = &groups.emplace_back(shaped(piece.count, keys, block_size));
     add(*open, piece);
   }
   return groups;
@@ -110,11 +108,12 @@ PagedAttention::PagedAttention(const modeling::ModelConfig& config, const Step& 
   blocks_ = modeling::on_device(blocks, device).unsqueeze(1);
   offsets_ = modeling::on_device(offsets, device).unsqueeze(1);
 
-  const int64_t max_keys = std::max<int64_t>(1, kGroupBytes / (8 * config.num_kv_heads * config.head_dim));
+  const GroupLimits limits{kGroupBytes / (8 * config.num_kv_heads * config.head_dim),
+                           kGroupBytes / (4 * config.num_heads)};
   std::vector<int64_t> order(blocks.size());
   int64_t place = 0;
   for (const AttentionGroup& group :
-       deterministic ? group_by_position(step, size) : group_by_length(step, size, max_keys)) {
+       deterministic ? group_by_position(step, size) : group_by_length(step, size, limits)) {
     // Fillers behind the rows of a piece repeat its last one: the first place of a row is its own.
     for (int64_t i = std::ssize(group.rows); i-- > group.first;) order[group.rows[i]] = place + i;
     place += static_cast<int64_t>(group.rows.size());

@@ -20,9 +20,14 @@ struct AttentionGroup {
   std::vector<int64_t> table;      // [B * blocks]: blocks of the cache; a filler repeats the sequence's last one
 };
 
-// Rows that wait for one token are batched with others of similar length (at most `max_keys` keys a group, or one
-// piece); a chunk of a prompt is a group of its own.
-std::vector<AttentionGroup> group_by_length(const Step& step, int64_t block_size, int64_t max_keys);
+// Of a group of more than one piece: keys that are gathered, and products of queries and keys (of one head).
+struct GroupLimits {
+  int64_t keys, scores;
+};
+
+// Pieces of similar numbers of rows and keys are batched: none has less than half of its group's. Rows that wait for
+// one token are with their like alone.
+std::vector<AttentionGroup> group_by_length(const Step& step, int64_t block_size, const GroupLimits& limits);
 
 // Deterministic mode: one group for every kTile positions of a sequence, aligned to multiples of kTile, so that shapes,
 // and a row's place in them, depend on nothing but the position: libraries sum some rows of a product in another order.
