@@ -88,7 +88,7 @@ TEST_CASE("a model without experts is refused") {
     CHECK(run.code != 0);
     CHECK_MESSAGE(
         run.err.find("policy.router_replay.enabled: model_type 'llama' has no experts to replay the choice of; "
-                     "set it to false") != std::string::npos,
+                     "nearest: false") != std::string::npos,
         run.err);
   }
 }

@@ -1,14 +1,10 @@
 #include "lib/model/family/model_config.hpp"
 
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 
 #include <doctest/doctest.h>
 
-#include "lib/base/file.hpp"
 #include "lib/model/error.hpp"
-#include "lib/model/family/families.hpp"
 
 namespace hexad::model {
 namespace {
@@ -188,15 +184,6 @@ TEST_CASE("errors say where, what and what is known") {
         "config.json: 'mlp_only_layers' is 1, wanted a list of layers");
   check(with(minimal("llama"), {{"eos_token_id", "x"}}),
         "config.json: 'eos_token_id' is \"x\", wanted a token id or a list of them");
-}
-
-// Its manifest refuses a model of another family by the list that stands in it.
-TEST_CASE("the families that the native generator's manifest lists are those that there are") {
-  std::string list;
-  for (const Family& family : families()) list += fmt::format("{}'{}'", list.empty() ? "" : ", ", family.model_type);
-  const char* root = std::getenv("HEXAD_SOURCE_DIR");
-  const std::filesystem::path keys = std::filesystem::path(root ? root : ".") / "plugins/native/keys.yaml";
-  CHECK(read_file(keys).find("families: \"[" + list + "]\"") != std::string::npos);
 }
 
 }  // namespace
