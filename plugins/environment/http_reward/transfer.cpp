@@ -68,7 +68,7 @@ size_t Transfer::receive(char* bytes, size_t size, size_t count, void* to) {
 
 Outcome Transfer::timed_out() const {
   const auto ms = std::chrono::round<std::chrono::milliseconds>(timeout_);
-  return {fmt::format("did not answer within {:g} s", std::chrono::duration<double>(ms).count())};
+  return {fmt::format("did not answer within {:.3g} s", std::chrono::duration<double>(ms).count())};
 }
 
 Outcome Transfer::outcome(CURLcode code) const {
