@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "lib/http/local_server.hpp"
+#include "lib/http/local/local_server.hpp"
 
 namespace hexad::report {
 

@@ -1,4 +1,4 @@
-#include "lib/http/local_server.hpp"
+#include "lib/http/local/local_server.hpp"
 
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-#include "lib/http/peer.hpp"
+#include "lib/http/local/peer.hpp"
 
 namespace hexad::http {
 namespace {

@@ -1,4 +1,4 @@
-#include "lib/http/peer.hpp"
+#include "lib/http/local/peer.hpp"
 
 #include <arpa/inet.h>
 

@@ -1,5 +1,5 @@
 // Whose a connection is, of what the kernel lists.
-#include "lib/http/peer.hpp"
+#include "lib/http/local/peer.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // A server for one user of this machine.
-#include "lib/http/local_server.hpp"
+#include "lib/http/local/local_server.hpp"
 
 #include <doctest/doctest.h>
 #include <netinet/in.h>
