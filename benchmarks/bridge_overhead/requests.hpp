@@ -35,7 +35,7 @@ class Requests {
   std::vector<std::string> bodies() const {
     std::vector<std::string> bodies;
     for (const hexad_request& request : requests_) {
-      const vllm::Request copy = vllm::copy_request(request);
+      const vllm::Request copy = bridge::copy_request(request);
       const std::string name = fmt::format("hexad-0123456789ab-{0}-{0}", request.id);
       bodies.push_back(
           vllm::body_of(vllm::GenerationApi::tokens, {copy, {}, {}, name, "hexad-0123456789ab-v0.0", true}));

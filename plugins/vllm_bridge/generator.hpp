@@ -1,50 +1,21 @@
-// The plugin's face to the host: the members of hexad_generator_vtable (abi.h), each handed to the part whose it is.
+// The bridge to vLLM servers: plugins/server_bridge in the words of vllm::Dialect.
 #pragma once
-#include <hexad/generator.hpp>
+#include <memory>
 
-#include <span>
-
-#include "plugins/vllm_bridge/inbox.hpp"
-#include "plugins/vllm_bridge/server_pool.hpp"
+#include "plugins/server_bridge/generator.hpp"
+#include "plugins/vllm_bridge/dialect.hpp"
 #include "plugins/vllm_bridge/settings.hpp"
-#include "plugins/vllm_bridge/weight_update.hpp"
-#include "plugins/vllm_bridge/work_dir.hpp"
 
 namespace hexad::vllm {
 
-// Threads as abi.h has them: submit, poll, release and cancel from any, at once with all others; the rest one at a
-// time.
-class Generator {
+class Generator : public bridge::Generator {
  public:
-  Generator(const sdk::Call& call, const sdk::Config& config);
-
-  void describe(const sdk::Call& call, hexad_generator_info& info);
-
-  void submit(const sdk::Call&, std::span<const hexad_request* const> requests) { inbox_.submit(requests); }
-  int64_t poll(const sdk::Call& call, std::span<const hexad_completion*> events, int64_t timeout_ms) {
-    return inbox_.poll(call, events, timeout_ms);
-  }
-  void release(std::span<const hexad_completion* const> events) { inbox_.release(events); }
-  void cancel(const sdk::Call&, std::span<const uint64_t> ids) { inbox_.cancel(ids); }
-
-  void update_begin(const sdk::Call& call, int64_t version) { update_.begin(call, version); }
-  void update_bucket(const sdk::Call& call, const hexad_weight_list& bucket) { update_.add(call, bucket); }
-  void update_end(const sdk::Call& call, bool commit) { update_.end(call, commit); }
-
-  void pause(const sdk::Call&) { servers_.pause(); }
-  void resume(const sdk::Call&) { servers_.resume(); }
-  void sleep(const sdk::Call& call, int32_t level) { servers_.sleep(call, level); }
-  void wake(const sdk::Call&) { servers_.wake(); }
-  void flush_cache(const sdk::Call&) { servers_.flush_cache(); }
+  Generator(const sdk::Call& call, const sdk::Config& config) : Generator(call, config, read_settings(call, config)) {}
 
  private:
-  // Each uses those above it.
-  const Settings settings_;
-  WorkDir work_;
-  Outbox outbox_;
-  ServerPool servers_;
-  WeightUpdate update_;
-  Inbox inbox_;
+  Generator(const sdk::Call& call, const sdk::Config& config, const Settings& s)
+      : bridge::Generator(call, config, s.common,
+                          std::make_unique<Dialect>(s.common.deadlines.control, s.refit_address)) {}
 };
 
 }  // namespace hexad::vllm

@@ -4,10 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "lib/http/client/error_text.hpp"
+#include "lib/http/client/event_stream.hpp"
 #include "plugins/vllm_bridge/protocol/generation_api.hpp"
 #include "tests/fuzz/input.hpp"
 
 using namespace hexad;
+using namespace hexad::http::client;
 using namespace hexad::vllm;
 
 namespace {

@@ -8,30 +8,15 @@
 #include <span>
 #include <stdexcept>
 
+#include "lib/http/client/error_text.hpp"
+
 namespace hexad::vllm {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kShown = 300;                   // bytes of a body in a message
-constexpr size_t kMostEvent = size_t{64} << 20;  // bytes; one of 100,000 tokens has a tenth of that
-
-std::string shown(std::string_view text) {
-  std::string cut(text.substr(0, kShown));
-  for (char& c : cut) {
-    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
-  }
-  return text.size() > kShown ? cut + "..." : cut;
-}
-
-// What a server that never ends an event would have us keep.
-void require_short(size_t bytes) {
-  if (bytes > kMostEvent)
-    throw std::runtime_error(fmt::format("an event of the stream is longer than {} MiB", kMostEvent >> 20));
-}
-
 [[noreturn]] void wrong(const std::string& what, std::string_view data) {
-  throw std::runtime_error(fmt::format("{}: {}", what, shown(data)));
+  throw std::runtime_error(fmt::format("{}: {}", what, http::client::shown(data)));
 }
 
 std::string quoted(const std::string& text) { return Json(text).dump(); }
@@ -74,6 +59,10 @@ std::string_view path_of(GenerationApi api) {
   return api == GenerationApi::tokens ? "/inference/v1/generate" : "/v1/completions";
 }
 
+GenerationApi api_at(std::string_view path) {
+  return path == path_of(GenerationApi::completions) ? GenerationApi::completions : GenerationApi::tokens;
+}
+
 // Written without a tree: prompts are long, and many at once.
 std::string body_of(GenerationApi api, const Ask& ask) {
   std::string text = fmt::format(R"({{"request_id":{},"stream":true)", quoted(ask.name));
@@ -93,31 +82,6 @@ std::string body_of(GenerationApi api, const Ask& ask) {
   return text += '}';
 }
 
-void EventStream::feed(std::string_view bytes, const std::function<bool(std::string_view data)>& take) {
-  constexpr std::string_view kField = "data:";
-  for (size_t end = bytes.find('\n'); end != std::string_view::npos; end = bytes.find('\n')) {
-    std::string_view line = bytes.substr(0, end);
-    require_short(line_.size() + data_.size() + line.size());
-    if (!line_.empty()) line = line_.append(line);
-    bytes.remove_prefix(end + 1);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.starts_with(kField)) {
-      line.remove_prefix(kField.size());
-      if (line.starts_with(' ')) line.remove_prefix(1);
-      if (!data_.empty()) data_ += '\n';
-      data_ += line;
-    } else if (line.empty() && !data_.empty()) {
-      line_.clear();
-      const bool more = take(data_);
-      data_.clear();
-      if (!more) return;
-    }
-    line_.clear();
-  }
-  require_short(line_.size() + data_.size() + bytes.size());
-  line_.append(bytes);
-}
-
 Chunk parse_chunk(GenerationApi api, std::string_view data) {
   Chunk chunk;
   if (data == "[DONE]") {
@@ -127,7 +91,8 @@ Chunk parse_chunk(GenerationApi api, std::string_view data) {
   if (std::optional<Chunk> usual = read_usual_event(api, data)) return std::move(*usual);
   const Json json = Json::parse(data, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) wrong("an event of the stream is not a JSON object", data);
-  if (json.contains("error")) throw std::runtime_error("the server ended the stream: " + error_text(data));
+  if (json.contains("error"))
+    throw std::runtime_error("the server ended the stream: " + http::client::error_text(data));
   const Json choices = json.value("choices", Json());
   if (!choices.is_array()) wrong("an event of the stream has no choices", data);
   if (choices.empty()) return chunk;  // usage alone
@@ -153,20 +118,6 @@ Chunk parse_chunk(GenerationApi api, std::string_view data) {
   const Json finish = choice.value("finish_reason", Json());
   if (finish.is_string()) chunk.finish = finish.get<std::string>();
   return chunk;
-}
-
-std::string error_text(std::string_view body) {
-  const Json json = Json::parse(body, nullptr, /*allow_exceptions=*/false);
-  const auto text_at = [&](const char* pointer) -> std::string {
-    const Json::json_pointer at(pointer);
-    return json.contains(at) && json.at(at).is_string() ? json.at(at).get<std::string>() : "";
-  };
-  if (json.is_object()) {
-    for (const char* pointer : {"/error/message", "/message", "/error", "/detail"}) {
-      if (const std::string text = text_at(pointer); !text.empty()) return shown(text);
-    }
-  }
-  return shown(body);
 }
 
 }  // namespace hexad::vllm

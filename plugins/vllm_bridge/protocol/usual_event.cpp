@@ -2,11 +2,13 @@
 #include <cmath>
 #include <utility>
 
+#include "plugins/server_bridge/protocol/json_cursor.hpp"
 #include "plugins/vllm_bridge/protocol/generation_api.hpp"
-#include "plugins/vllm_bridge/protocol/json_cursor.hpp"
 
 namespace hexad::vllm {
 namespace {
+
+using bridge::JsonCursor;
 
 class Reader {
  public:

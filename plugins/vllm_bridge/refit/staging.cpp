@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plugins/vllm_bridge/refit/host_copy.hpp"
+#include "plugins/server_bridge/refit/host_copy.hpp"
 
 namespace hexad::vllm {
 

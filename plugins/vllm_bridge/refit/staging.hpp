@@ -3,10 +3,12 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "plugins/vllm_bridge/refit/ipc/cuda_driver.hpp"
-#include "plugins/vllm_bridge/refit/weight_names.hpp"
+#include "plugins/server_bridge/refit/cuda_driver.hpp"
+#include "plugins/server_bridge/refit/weight_names.hpp"
 
 namespace hexad::vllm {
+
+using namespace bridge;
 
 class Staging {
  public:

@@ -7,6 +7,7 @@
 #include <thread>
 
 namespace hexad::vllm::stand_in {
+
 namespace {
 
 using Json = nlohmann::ordered_json;

@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "plugins/vllm_bridge/stand_in/http_server.hpp"
-#include "plugins/vllm_bridge/stand_in/model.hpp"
+#include "plugins/server_bridge/stand_in/http_server.hpp"
+#include "plugins/server_bridge/stand_in/model.hpp"
 
 namespace hexad::vllm::stand_in {
+
+using namespace bridge::stand_in;
 
 // A generation request, as far as it has come.
 struct Generation {

@@ -27,8 +27,8 @@ std::string settings_of(const std::string& key, const Json& value, DLDeviceType 
   const hexad::sdk::Call service(logging_host(), call.handle());
   const hexad::vllm::Settings settings =
       hexad::vllm::read_settings(service, hexad::sdk::Config(service, config.handle()));
-  std::string text = settings.refit_address + (settings.seed_requests ? " seeded" : "");
-  for (const std::string& argument : settings.spawn.arguments) text += " " + argument;
+  std::string text = settings.refit_address + (settings.common.seed_requests ? " seeded" : "");
+  for (const std::string& argument : settings.common.spawn.arguments) text += " " + argument;
   return text;
 }
 

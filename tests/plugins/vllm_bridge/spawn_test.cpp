@@ -1,17 +1,12 @@
 // Servers of our own: how they are started, and that nothing is left of them.
-#include <sys/wait.h>
-
 #include <csignal>
 #include <set>
 #include <sstream>
 
-#include "plugins/vllm_bridge/process/arguments.hpp"
-#include "plugins/vllm_bridge/process/child.hpp"
+#include "plugins/vllm_bridge/arguments.hpp"
 #include "tests/plugins/vllm_bridge/support/harness.hpp"
 
 using namespace vllm_test;
-using hexad::vllm::Child;
-using hexad::vllm::Command;
 
 namespace {
 
@@ -34,58 +29,6 @@ std::vector<std::string> writer(const std::filesystem::path& dir) {
 }  // namespace
 
 TEST_SUITE_BEGIN("timing");  // processes that must answer in time
-
-TEST_CASE("a child and its helpers end with us, with the object, and when it is killed") {
-  const ModelDir dir;
-  const auto start = [&] {
-    std::filesystem::remove(dir.path() / "server");
-    auto child = std::make_unique<Child>(
-        Command{.arguments = writer(dir.path()), .environment = {}, .log = (dir.path() / "log").string()});
-    REQUIRE(soon([&] { return !read_file(dir.path() / "server").empty(); }));
-    return child;
-  };
-  const auto both_gone = [&] {
-    return soon([&] { return !alive(read_file(dir.path() / "server")) && !alive(read_file(dir.path() / "helper")); });
-  };
-  auto child = start();
-  CHECK(!child->ended());
-  child = nullptr;
-  CHECK(both_gone());
-
-  child = start();
-  ::kill(std::stoi(read_file(dir.path() / "server")), SIGKILL);
-  CHECK(soon([&] { return child->ended().has_value(); }));
-  CHECK(*child->ended() == "exit code 137");
-  CHECK(both_gone());
-
-  // A process that has a child is killed itself, and has no time for anything.
-  std::filesystem::remove(dir.path() / "server");
-  const std::filesystem::path scratch = dir.path() / "scratch";
-  std::filesystem::create_directory(scratch);
-  const pid_t owner = ::fork();
-  if (owner == 0) {
-    const Child grandchild({.arguments = writer(dir.path()),
-                            .environment = {},
-                            .log = (dir.path() / "log").string(),
-                            .scratch = scratch.string()});
-    ::pause();
-  }
-  REQUIRE(soon([&] { return !read_file(dir.path() / "server").empty(); }));
-  CHECK(alive(read_file(dir.path() / "server")));
-  ::kill(owner, SIGKILL);
-  ::waitpid(owner, nullptr, 0);
-  CHECK(both_gone());
-  CHECK(soon([&] { return !std::filesystem::exists(scratch); }));
-}
-
-TEST_CASE("a program that is not there ends with a line in the log") {
-  const ModelDir dir;
-  Child child({.arguments = {"/no/such/python"}, .environment = {}, .log = (dir.path() / "log").string()});
-  REQUIRE(soon([&] { return child.ended().has_value(); }));
-  CHECK(*child.ended() == "exit code 127");
-  CHECK(read_file(dir.path() / "log").find("/no/such/python: not found") != std::string::npos);
-  CHECK(hexad::vllm::tail_of((dir.path() / "log").string(), 5) == " 127\n");
-}
 
 TEST_CASE("servers that end again and again before any has been up end the run's wait, with what they said") {
   Harness bridge(Harness::Spawn{{"/bin/sh", "-c", "echo no module named vllm >&2; exit 1"}},
@@ -207,13 +150,6 @@ TEST_CASE("a server gets the worker's own GPU, by its number outside") {
   CHECK(hexad::vllm::server_environment({}, {kDLCPU, 0}).count("CUDA_VISIBLE_DEVICES") == 0);
 }
 
-TEST_CASE("all ports taken is an error, a taken one is passed over") {
-  const FakeVllm taken;
-  CHECK_THROWS_WITH_AS(hexad::vllm::free_port(taken.port(), taken.port(), 0), doctest::Contains("are taken"),
-                       hexad::sdk::Error);
-  CHECK(hexad::vllm::free_port(taken.port(), taken.port() + 20, 0) != taken.port());
-}
-
 TEST_CASE("a CUDA server over several devices is refused, unless they are named") {
   using hexad::vllm::refuse_several_devices;
   for (const char* key : {"tensor_parallel_size", "pipeline_parallel_size"}) {
@@ -231,10 +167,10 @@ TEST_CASE("a CUDA server over several devices is refused, unless they are named"
 }
 
 TEST_CASE("a generator that cannot be made leaves no thread behind what it has destroyed") {
-  hexad::vllm::EventLoop loop;
+  hexad::http::client::EventLoop loop;
   int ran = 0;
   loop.run([&] { ++ran; });
-  { const hexad::vllm::StopsLoop end{loop}; }
+  { const hexad::http::client::StopsLoop end{loop}; }
   CHECK_THROWS(loop.run([&] { ++ran; }));
   CHECK(ran == 1);
 

@@ -3,6 +3,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "plugins/vllm_bridge/protocol/capabilities.hpp"
+#include "plugins/vllm_bridge/refit/base64.hpp"
 #include "plugins/vllm_bridge/refit/pickle.hpp"
 
 namespace hexad::vllm {
@@ -36,7 +38,8 @@ void IpcChannel::connect(const sdk::Call&, std::vector<Target>& targets) {
     (found != met_.end() && found->second == target.incarnation ? known : met).push_back(target);
   }
   const auto body = [](const Target& target) {
-    return target.can.ipc_packed_at_init ? R"({"init_info":{"packed":true}})" : R"({"init_info":{}})";
+    return capabilities_of(target.facts.version).ipc_packed_at_init ? R"({"init_info":{"packed":true}})"
+                                                                    : R"({"init_info":{}})";
   };
   control_.update(met, "/init_weight_transfer_engine", body, deadline_);
   for (const Target& target : met) met_[target.index] = target.incarnation;
@@ -56,7 +59,7 @@ void IpcChannel::send(const sdk::Call& call, const hexad_weight_list& bucket, st
     info["ipc_handles_pickled"] = pickle_;
     const auto body = [&](const Target& target) {
       Json own = info;
-      if (!target.can.ipc_packed_at_init) own["packed"] = true;
+      if (!capabilities_of(target.facts.version).ipc_packed_at_init) own["packed"] = true;
       return Json{{"update_info", std::move(own)}}.dump();
     };
     control_.update(targets, "/update_weights", body, deadline_);

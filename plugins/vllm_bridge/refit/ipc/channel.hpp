@@ -3,10 +3,12 @@
 #include <map>
 #include <string>
 
-#include "plugins/vllm_bridge/refit/channel.hpp"
+#include "plugins/server_bridge/refit/channel.hpp"
 #include "plugins/vllm_bridge/refit/staging.hpp"
 
 namespace hexad::vllm {
+
+using namespace bridge;
 
 // The servers need VLLM_ALLOW_INSECURE_SERIALIZATION=1: vLLM unpickles where the buffer lies.
 class IpcChannel : public Channel {

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "plugins/vllm_bridge/protocol/capabilities.hpp"
+#include "plugins/vllm_bridge/refit/base64.hpp"
 #include "plugins/vllm_bridge/refit/nccl/rendezvous.hpp"
 
 namespace hexad::vllm {
@@ -38,7 +40,7 @@ std::unique_ptr<NcclSender> NcclChannel::join(const sdk::Call& call, const Targe
   const auto here = [](const std::string& text) {
     return text.find("127.0.0.1") != std::string::npos || text.find("localhost") != std::string::npos;
   };
-  if (!target.can.nccl_id_at_init && here(address_) && !here(target.url)) {
+  if (!capabilities_of(target.facts.version).nccl_id_at_init && here(address_) && !here(target.url)) {
     sdk::fail(HEXAD_INVALID_ARGUMENT,
               "policy.generation.vllm_cfg.refit_address: got %s, where a server on another host cannot meet this one: "
               "wanted an address of this host that it reaches",
@@ -48,13 +50,14 @@ std::unique_ptr<NcclSender> NcclChannel::join(const sdk::Call& call, const Targe
   const UniqueId id = new_unique_id();
   std::unique_ptr<Rendezvous> store;  // until the workers have read the id
   Json init = {{"rank_offset", 1}, {"world_size", workers + 1}};
-  if (target.can.nccl_id_at_init) {
+  if (capabilities_of(target.facts.version).nccl_id_at_init) {
     init["nccl_unique_id_b64"] = base64({reinterpret_cast<const char*>(id.data()), id.size()});
   } else {
     store = std::make_unique<Rendezvous>(address_, id);
     init["master_address"] = address_, init["master_port"] = store->port();
   }
-  if (target.can.nccl_packed_at_init) init["packed"] = true, init["packed_buffer_size_bytes"] = limit_;
+  if (capabilities_of(target.facts.version).nccl_packed_at_init)
+    init["packed"] = true, init["packed_buffer_size_bytes"] = limit_;
   const std::string body = Json{{"init_info", init}}.dump();
   std::vector<std::future<Answer>> answers = control_.begin_post(
       {target}, "/init_weight_transfer_engine", [&](const Target&) { return body; }, deadline_);
@@ -101,7 +104,8 @@ void NcclChannel::send(const sdk::Call& call, const hexad_weight_list& bucket, s
 void NcclChannel::broadcast(size_t bytes, const Json& weights, std::vector<Target>& targets) {
   const auto body = [&](const Target& target) {
     Json info = weights;
-    if (!target.can.nccl_packed_at_init) info["packed"] = true, info["packed_buffer_size_bytes"] = limit_;
+    if (!capabilities_of(target.facts.version).nccl_packed_at_init)
+      info["packed"] = true, info["packed_buffer_size_bytes"] = limit_;
     return Json{{"update_info", std::move(info)}}.dump();
   };
   std::vector<std::future<Answer>> pending = control_.begin_post(targets, "/update_weights", body, deadline_);

@@ -4,11 +4,13 @@
 #include <map>
 #include <string>
 
-#include "plugins/vllm_bridge/refit/channel.hpp"
+#include "plugins/server_bridge/refit/channel.hpp"
 #include "plugins/vllm_bridge/refit/nccl/library.hpp"
 #include "plugins/vllm_bridge/refit/staging.hpp"
 
 namespace hexad::vllm {
+
+using namespace bridge;
 
 class NcclChannel : public Channel {
  public:

@@ -7,9 +7,12 @@
 #include <functional>
 #include <string>
 
-#include "plugins/vllm_bridge/refit/ipc/cuda_driver.hpp"
+#include "plugins/server_bridge/refit/cuda_driver.hpp"
 
 namespace hexad::vllm {
+
+using bridge::CudaContext;
+using bridge::CudaDriver;
 
 inline constexpr size_t kUniqueIdBytes = 128;
 using UniqueId = std::array<std::byte, kUniqueIdBytes>;  // ncclUniqueId

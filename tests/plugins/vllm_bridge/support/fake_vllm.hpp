@@ -13,11 +13,14 @@
 #include <string>
 #include <vector>
 
-#include "tests/plugins/vllm_bridge/support/fake_http.hpp"
-#include "tests/plugins/vllm_bridge/support/fake_model.hpp"
+#include "tests/plugins/server_bridge/support/fake_model.hpp"
 #include "tests/plugins/vllm_bridge/support/weight_transfer.hpp"
+#include "tests/support/fake_http.hpp"
 
 namespace vllm_test {
+
+using namespace bridge_test;
+using namespace fake_http;
 
 // What becomes of one generation request, after so many tokens of it.
 struct Fault {
@@ -47,6 +50,7 @@ struct Fault {
 
 class FakeVllm {
  public:
+  static constexpr const char* kSection = "vllm_cfg";
   struct Options {
     bool tokens_api = true, dev_mode = true;
     Json reset_success = true;

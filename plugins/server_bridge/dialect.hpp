@@ -1,0 +1,126 @@
+// All that tells one engine's servers from another's: their names, their command line, their HTTP. A bridge has one of
+// these, and nothing else here knows which engine it is.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "lib/http/client/transfers.hpp"
+#include "lib/server/child.hpp"
+#include "plugins/server_bridge/protocol/exchange.hpp"
+
+namespace hexad::bridge {
+
+using namespace http::client;
+
+class Channel;
+class Control;
+
+struct Names {
+  const char* engine;   // as its users write it
+  const char* section;  // of policy.generation
+  const char* program;  // of its servers' logs and folders
+};
+
+// What a server says of itself when it is met.
+struct Facts {
+  std::string version;          // "": it does not say
+  std::string generate;         // path of its generation
+  bool updates = false;         // can pause, and be given weights
+  bool paused = false;          // when it was asked
+  bool sleeps = false;          // can give memory back
+  bool salts = false;           // keeps apart prefixes of requests with other salts
+  std::string weight_transfer;  // how it takes weights without a disk; "": it does not
+  std::string logprobs_mode;    // "": it does not say
+  std::string weight_version;   // what it calls its weights
+  std::string model_type;       // as config.json has it; "": it does not say
+  int64_t max_length = 0;       // prompt and response, tokens; 0: it does not say
+};
+
+// What an answer to a probe comes to.
+struct Verdict {
+  enum Kind {
+    next,     // to be asked the next probe
+    ready,    // there is nothing more to ask
+    trouble,  // the answer is none; asked again later
+    wrong     // for the reason in `text`; asked again later
+  } kind = next;
+  std::string text = {};
+};
+
+// A question to a server that is met, or met again. `name`: of the call, in messages.
+struct Probe {
+  const char *name, *method, *path, *body;
+  Verdict (*read)(const Answer& answer, Facts& facts);
+};
+
+// A POST.
+struct Post {
+  std::string path, body = "{}";
+};
+
+// Where a server of ours listens, and what it loads.
+struct Launch {
+  std::string model_dir;
+  int port = 0;
+  std::string api_key;
+};
+
+// What is to be said of a server's log-probs for a request.
+struct Doubt {
+  bool refuses = false;  // the request cannot be answered; else it is a warning
+  std::string text;      // after the name of the server
+};
+
+// Functions are called by any thread, at once; the object keeps nothing of a server.
+class Dialect {
+ public:
+  virtual ~Dialect() = default;
+
+  virtual Names names() const = 0;
+  // Adds what a server of ours needs to its command, before the arguments of settings. Throws std::exception.
+  virtual void launch(server::Command& command, const Launch& launch) const = 0;
+
+  // Asked in turn when a server is met.
+  virtual std::span<const Probe> probes() const = 0;
+  // What keeps a server that has said all this from being one of this run's; "": nothing.
+  virtual std::string mismatch(const Facts&) const { return ""; }
+  // GET: 200 while it is well, whatever it does.
+  virtual const char* health() const { return "/health"; }
+  // Tells it what to call the weights that it was met with, if its answers name their weights.
+  virtual std::optional<Post> name_weights(const Facts&, int64_t) const { return std::nullopt; }
+
+  virtual std::string body_of(const Facts& facts, const Ask& ask) const = 0;
+  // An event of a stream that has brought the tokens `known`. Throws std::runtime_error with what is wrong with it.
+  virtual Chunk parse(const Facts& facts, std::string_view data, std::span<const int32_t> known) const = 0;
+  // Nothing: its log-probs are those of the distribution that the request is drawn from.
+  virtual std::optional<Doubt> doubt(const Facts& facts, const Request& request) const = 0;
+  // What ends a request on its server beside the end of its connection.
+  virtual std::optional<Post> abort(const std::string&) const { return std::nullopt; }
+
+  // Requests that run are kept, or come back without an end.
+  virtual Post pause() const = 0;
+  virtual Post resume() const = 0;
+  // Weights of a version, from a folder.
+  virtual Post load(const std::string& dir, int64_t version) const = 0;
+  // Drops cached prefixes, and whether it did, as far as that matters with these facts.
+  virtual Post flush() const = 0;
+  virtual bool flushed(const Facts& facts, const Answer& answer) const = 0;
+  // Of servers whose requests were taken back. One after the other.
+  virtual std::vector<Post> sleep(int32_t level) const = 0;
+  virtual std::vector<Post> wake(int32_t level) const = 0;
+
+  // Around an update that goes without a disk.
+  virtual Post begin_update() const = 0;
+  virtual Post end_update() const = 0;
+  // Throws sdk::Error where the build, or the machine, has no such thing.
+  virtual std::unique_ptr<Channel> channel(const std::string& transport, Control& control) const = 0;
+  // How a server is started that takes weights at all, and by this transport: in messages.
+  virtual std::string wants_updates() const = 0;
+  virtual std::string wants_transport(const std::string& transport) const = 0;
+};
+
+}  // namespace hexad::bridge
