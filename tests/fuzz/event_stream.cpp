@@ -1,11 +1,12 @@
-// The bytes of a server's stream, behind one that says into how many of them they are cut: what vllm_bridge reads of
-// them, and of the same bytes as the body of an error.
+// The bytes of a server's stream, behind one that says into how many of them they are cut: what the bridges to servers
+// read of them, and of the same bytes as the body of an error.
 #include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "lib/http/client/error_text.hpp"
 #include "lib/http/client/event_stream.hpp"
+#include "plugins/sglang_bridge/protocol/event.hpp"
 #include "plugins/vllm_bridge/protocol/generation_api.hpp"
 #include "tests/fuzz/input.hpp"
 
@@ -37,6 +38,11 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         if (chunk.tokens.size() != chunk.logprobs.size()) std::abort();
       } catch (const std::exception&) {  // the fleet makes a fault of the server of it
       }
+    }
+    try {
+      const Chunk chunk = sglang::read_event(event, {});
+      if (chunk.tokens.size() != chunk.logprobs.size()) std::abort();
+    } catch (const std::exception&) {
     }
   }
   error_text(bytes);
