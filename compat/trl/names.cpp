@@ -179,7 +179,7 @@ constexpr config::OtherName kNames[] = {
      "token_truncate: tis, token_mask: icepop"},
     {"TRL", "vllm_max_model_length", "policy.max_total_sequence_length"},
     {"TRL", "vllm_mode", "policy.generation.colocated.enabled", "true: colocate; else GPUs of their own"},
-    {"TRL", "vllm_server_base_url", "", "servers are started by the run, or named as docs/vllm.md says"},
+    {"TRL", "vllm_server_base_url", "", "servers are started by the run, or named as docs/servers.md says"},
     {"TRL", "vllm_tensor_parallel_size", "policy.generation.vllm_cfg.tensor_parallel_size"},
     {"TRL", "warmup_ratio", "policy.scheduler", kWarmup},
     {"TRL", "warmup_steps", "policy.scheduler", kWarmup},

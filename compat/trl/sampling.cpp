@@ -64,7 +64,7 @@ void translate_vllm(Pass& p) {
   if (p.args.text("vllm_mode") == "server")
     p.out.leave_out("vllm_mode",
                     "server: written with servers on the GPUs that train; GPUs of their own are "
-                    "policy.generation.colocated (docs/vllm.md)");
+                    "policy.generation.colocated (docs/servers.md)");
   translate_correction(p);
 }
 
