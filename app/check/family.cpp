@@ -1,6 +1,7 @@
 // What config.json and the headers of the weights say, for plugins that load a model by its family: the sentences of
 // their workers, before there is one.
 #include "app/check/findings.hpp"
+#include "lib/base/error.hpp"
 #include "lib/base/file.hpp"
 #include "lib/base/json.hpp"
 #include "lib/model/error.hpp"

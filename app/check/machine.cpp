@@ -6,6 +6,7 @@
 #include "app/doctor/nvml.hpp"
 #include "app/inference/open_files.hpp"
 #include "core/cluster/placement.hpp"
+#include "lib/base/error.hpp"
 
 namespace hexad::cli {
 namespace {

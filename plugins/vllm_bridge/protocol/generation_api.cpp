@@ -32,7 +32,7 @@ std::string sampling_of(const Ask& ask) {
       R"("n":1,"temperature":{},"top_p":{},"top_k":{},"min_p":{},"max_tokens":{},"stop_token_ids":{},"ignore_eos":{},)"
       R"("repetition_penalty":1,"presence_penalty":0,"frequency_penalty":0,"logprobs":0,"skip_special_tokens":false)",
       r.temperature, r.top_p, r.top_k, r.min_p, r.max_new_tokens - made, listed(ask.stop_token_ids), r.ignore_eos);
-  if (ask.with_seed && r.temperature > 0) text += fmt::format(R"(,"seed":{})", seed_at(r.seed, made) >> 1);
+  if (ask.with_seed && r.temperature > 0) text += fmt::format(R"(,"seed":{})", bridge::seed_at(r.seed, made) >> 1);
   return text;
 }
 
