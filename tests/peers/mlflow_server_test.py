@@ -18,10 +18,11 @@ sys.dont_write_bytecode = True
 from mlflow_server import Server
 
 SOURCE, BUILD = Path(os.environ["HEXAD_SOURCE_DIR"]), Path(os.environ["HEXAD_BUILD_DIR"])
-# Slow enough that steps can be looked at while the run goes on.
+# Step 4 of the run that is killed has no end: it is longer than those that follow have to be.
 REWARD = """import time
-def reward(completions, answer):
-    time.sleep(2)
+def reward(completions, answer, step, num_steps):
+    while step == 4 and num_steps > 4:
+        time.sleep(1)
     return [float(given.strip() == wanted) for given, wanted in zip(completions, answer)]
 """
 
