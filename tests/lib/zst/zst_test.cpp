@@ -218,10 +218,17 @@ TEST_CASE("another error is told once, by the next call") {
 TEST_CASE("the end of a queue does not wait for a file that hangs") {
   const Folder folder;
   const auto opened = std::make_shared<std::promise<void>>();
+  const auto begun = std::make_shared<std::atomic<bool>>(false);
   {
     zst::FileQueue queue(folder.path);
-    queue.put({"hangs", 1, [wait = opened->get_future().share()](int64_t) { return wait.wait(), std::string(); }, 1});
+    queue.put({"hangs", 1,
+               [begun, wait = opened->get_future().share()](int64_t) {
+                 *begun = true;
+                 return wait.wait(), std::string();
+               },
+               1});
     queue.put(waiting("later"));
+    while (!*begun) std::this_thread::sleep_for(1ms);  // what has not begun at the end is not written
     CHECK_FALSE(queue.wait(10ms));
   }
   opened->set_value();
