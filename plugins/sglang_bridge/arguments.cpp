@@ -25,36 +25,6 @@ void add_flag(std::vector<std::string>& to, std::string name, const Json& value)
   }
 }
 
-// Of sglang_cfg, what the bridge reads itself, or NeMo-RL alone (keys.yaml).
-const std::set<std::string>& kept() {
-  static const std::set<std::string> keys = {"sglang_server_config",
-                                             "sglang_router_config",
-                                             "use_fault_tolerance",
-                                             "rollout_health_check_interval",
-                                             "rollout_health_check_timeout",
-                                             "rollout_health_check_first_wait",
-                                             "quantization",
-                                             "model_path",
-                                             "enable_multithread_load",
-                                             "enable_fast_load",
-                                             "env_vars",
-                                             "server_urls",
-                                             "api_key_env_var",
-                                             "num_servers",
-                                             "server_command",
-                                             "server_log_dir",
-                                             "refit_dir",
-                                             "stream_interval",
-                                             "max_attempts",
-                                             "seed_requests",
-                                             "startup_timeout_s",
-                                             "control_timeout_s",
-                                             "health_timeout_s",
-                                             "stall_timeout_s",
-                                             "lost_timeout_s"};
-  return keys;
-}
-
 // A server that starts again would serve random weights.
 void refuse_dummy(const Json& kwargs) {
   if (!kwargs.is_object() || kwargs.value("load_format", Json()) != "dummy") return;
@@ -91,7 +61,7 @@ std::vector<std::string> server_arguments(const Json& cfg, const Json& kwargs, b
   if (server.is_object() && server.value("cpu_weight_backup", Json()) == true)
     add_flag(result, "enable_weights_cpu_backup", true);
   for (const auto& [name, value] : cfg.items()) {
-    if (!kept().contains(name) && !given(name)) add_flag(result, name, value);
+    if (name != "sglang_server_config" && !given(name)) add_flag(result, name, value);
   }
   if (kwargs.is_object()) {
     for (const auto& [name, value] : kwargs.items()) add_flag(result, name, value);

@@ -22,10 +22,69 @@ int64_t read_stream_interval(const sdk::Config& config) {
             static_cast<long long>(tokens));
 }
 
+// Of sglang_cfg, what is a flag of the server by the same name.
+constexpr const char* kFlags[] = {"dtype",
+                                  "context_length",
+                                  "max_running_requests",
+                                  "random_seed",
+                                  "skip_tokenizer_init",
+                                  "disable_cuda_graph",
+                                  "disable_radix_cache",
+                                  "disable_cuda_graph_padding",
+                                  "disable_piecewise_cuda_graph",
+                                  "cuda_graph_backend_decode",
+                                  "cuda_graph_backend_prefill",
+                                  "enable_nccl_nvls",
+                                  "disable_outlines_disk_cache",
+                                  "disable_custom_all_reduce",
+                                  "disable_overlap_schedule",
+                                  "enable_mixed_chunk",
+                                  "enable_dp_attention",
+                                  "enable_deepep_moe",
+                                  "enable_ep_moe",
+                                  "enable_torch_compile",
+                                  "torch_compile_max_bs",
+                                  "cuda_graph_max_bs_decode",
+                                  "cuda_graph_max_bs_prefill",
+                                  "cuda_graph_bs_decode",
+                                  "cuda_graph_bs_prefill",
+                                  "torchao_config",
+                                  "enable_nan_detection",
+                                  "enable_p2p_check",
+                                  "triton_attention_reduce_in_fp32",
+                                  "triton_attention_num_kv_splits",
+                                  "num_continuous_decode_steps",
+                                  "allow_auto_truncate",
+                                  "attention_backend",
+                                  "enable_multimodal",
+                                  "sampling_backend",
+                                  "mem_fraction_static",
+                                  "chunked_prefill_size",
+                                  "max_prefill_tokens",
+                                  "schedule_policy",
+                                  "schedule_conservativeness",
+                                  "cpu_offload_gb",
+                                  "kv_cache_dtype",
+                                  "tp_size",
+                                  "dp_size",
+                                  "pp_size",
+                                  "ep_size",
+                                  "log_level",
+                                  "log_level_http",
+                                  "log_requests",
+                                  "log_requests_level",
+                                  "show_time_cost",
+                                  "enable_metrics",
+                                  "decode_log_interval",
+                                  "skip_server_warmup"};
+
 // What a server is started with, where the section does not say it.
 Json server_cfg(const sdk::Config& config, const bridge::Settings& s) {
-  Json cfg = bridge::subtree(config, "sglang_cfg");
-  if (!cfg.is_object()) cfg = Json::object();
+  Json cfg = Json::object();
+  for (const char* flag : kFlags)
+    if (Json value = bridge::subtree(config, std::string("sglang_cfg.") + flag); !value.is_null()) cfg[flag] = value;
+  for (const char* flag : {"needs_offload", "cpu_weight_backup"})
+    cfg["sglang_server_config"][flag] = bridge::subtree(config, std::string("sglang_cfg.sglang_server_config.") + flag);
   if (!cfg.contains("dtype")) cfg["dtype"] = config.get("precision", "auto");
   if (!cfg.contains("context_length") && s.max_length > 0) cfg["context_length"] = s.max_length;
   return cfg;

@@ -86,8 +86,6 @@ TEST_CASE("sglang_cfg and sglang_kwargs become SGLang's options") {
                     {"enable_mixed_chunk", false},
                     {"attention_backend", nullptr},
                     {"cuda_graph_bs_decode", {1, 2}},
-                    {"server_urls", {"http://a"}},
-                    {"stream_interval", 4},
                     {"sglang_server_config", {{"needs_offload", true}, {"cpu_weight_backup", true}}}};
   CHECK(joined(hexad::sglang::server_arguments(cfg, {}, true)) ==
         "--enable-memory-saver --enable-weights-cpu-backup --dtype bfloat16 --tp-size 2 --disable-cuda-graph "
