@@ -160,7 +160,7 @@ Settings read_common(const sdk::Config& config, const std::string& section, std:
 }
 
 std::string read_transport(const sdk::Config& config, const std::set<std::string>& offered, const char* ways) {
-  const std::string transport = config.get("refit_transport", "");
+  std::string transport = config.get("refit_transport", "");
   if (!transport.empty() && !offered.contains(transport))
     sdk::fail(HEXAD_UNIMPLEMENTED, "refit_transport: got '%s'. %s", transport.c_str(), ways);
   return transport;

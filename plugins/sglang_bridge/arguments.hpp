@@ -10,8 +10,8 @@
 namespace hexad::sglang {
 
 // All but the model, address and port. `cfg` has flags of SGLang's under their names (settings.cpp), as has `kwargs`,
-// which come last and win; and sglang_server_config: {enable_foo: true} is --enable-foo, false and null nothing, a map its JSON.
-// Throws sdk::Error for what a server must not be given.
+// which come last and win; and sglang_server_config: {enable_foo: true} is --enable-foo, false and null nothing, a map
+// its JSON. Throws sdk::Error for what a server must not be given.
 std::vector<std::string> server_arguments(const nlohmann::ordered_json& cfg, const nlohmann::ordered_json& kwargs,
                                           bool cuda);
 
