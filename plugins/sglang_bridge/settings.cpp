@@ -10,7 +10,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kPauseMode = "sglang_cfg.sglang_server_config.pause_generation_mode";
 
 std::string read_pause_mode(const sdk::Config& config) {
-  const std::string mode = config.get(kPauseMode, "retract");
+  std::string mode = config.get(kPauseMode, "retract");
   if (mode == "retract" || mode == "in_place" || mode == "abort") return mode;
   sdk::fail(HEXAD_INVALID_ARGUMENT, "%s: got '%s', wanted retract, in_place or abort", kPauseMode, mode.c_str());
 }

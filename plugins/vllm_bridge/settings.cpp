@@ -11,7 +11,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string read_transport(const sdk::Call& call, const sdk::Config& config) {
-  const std::string transport =
+  std::string transport =
       bridge::read_transport(config, {"disk", "ipc", "nccl"},
                              "Weights reach vLLM by disk, ipc or nccl; without the key by what its servers offer");
   if ((transport == "ipc" || transport == "nccl") && call.device().device_type != kDLCUDA) {
