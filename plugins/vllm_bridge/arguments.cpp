@@ -1,8 +1,8 @@
 #include "plugins/vllm_bridge/arguments.hpp"
 
-#include <algorithm>
-#include <set>
+#include <utility>
 
+#include "plugins/server_bridge/arguments.hpp"
 #include "plugins/server_bridge/settings.hpp"
 
 namespace hexad::vllm {
@@ -10,18 +10,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
-
-void add_option(std::vector<std::string>& to, std::string name, const Json& value) {
-  std::replace(name.begin(), name.end(), '_', '-');
+void add_option(std::vector<std::string>& to, const std::string& name, const Json& value) {
   if (value.is_null()) return;
-  if (value.is_boolean()) return to.push_back((value.get<bool>() ? "--" : "--no-") + name);
-  to.push_back("--" + name);
-  if (value.is_array() && std::none_of(value.begin(), value.end(), [](const Json& v) { return v.is_structured(); })) {
-    for (const Json& element : value) to.push_back(text_of(element));
-  } else {
-    to.push_back(text_of(value));
-  }
+  if (value.is_boolean()) return to.push_back(bridge::option_of(name, value.get<bool>() ? "" : "no-"));
+  bridge::add_valued_option(to, name, value);
 }
 
 // vLLM's own name where it differs; of those that have no place on a CPU, `cuda` alone.
@@ -39,34 +31,10 @@ constexpr Key kKeys[] = {{"precision", "dtype"},
                          {"enable_prefix_caching", "enable_prefix_caching"},
                          {"gpu_memory_utilization", "gpu_memory_utilization", true}};
 
-// A server that starts again would serve random weights.
-void refuse_dummy(const Json& kwargs) {
-  if (!kwargs.is_object() || kwargs.value("load_format", Json()) != "dummy") return;
-  sdk::fail(
-      HEXAD_INVALID_ARGUMENT,
-      "vllm_kwargs.load_format: got 'dummy'. A server that starts again would serve random weights; leave the key "
-      "out: a model without weights is started with those of the first update");
-}
-
-// What the bridge itself decides.
-void refuse_reserved(const Json& kwargs) {
-  static const std::set<std::string> reserved = {"model", "host", "port", "uds", "api_key", "api-key"};
-  if (!kwargs.is_object()) return;
-  for (const auto& [name, value] : kwargs.items()) {
-    if (reserved.contains(name)) {
-      sdk::fail(HEXAD_INVALID_ARGUMENT,
-                "vllm_kwargs.%s: the bridge sets it. To use a server of your own, start it and "
-                "name it in vllm_cfg.server_urls",
-                name.c_str());
-    }
-  }
-}
-
 }  // namespace
 
 std::vector<std::string> server_arguments(const Json& vllm_cfg, const Json& kwargs, bool cuda) {
-  refuse_dummy(kwargs);
-  refuse_reserved(kwargs);
+  bridge::refuse_kwargs(kwargs, "vllm", {"model", "host", "port", "uds", "api_key", "api-key"});
   std::vector<std::string> result;
   const auto given = [&](const char* name) { return kwargs.is_object() && kwargs.contains(name); };
   const auto value = [&](const char* name) { return vllm_cfg.is_object() ? vllm_cfg.value(name, Json()) : Json(); };
@@ -92,17 +60,8 @@ std::vector<std::string> server_arguments(const Json& vllm_cfg, const Json& kwar
 }
 
 void refuse_several_devices(const Json& vllm_cfg, const Json& kwargs, const Json& env_vars) {
-  if (env_vars.is_object() && env_vars.contains("CUDA_VISIBLE_DEVICES")) return;
-  for (const char* key : {"tensor_parallel_size", "pipeline_parallel_size"}) {
-    const bool given = kwargs.is_object() && kwargs.contains(key);
-    const Json& from = given ? kwargs : vllm_cfg;
-    const Json size = from.is_object() ? from.value(key, Json()) : Json();
-    if (size.is_null() || size == 1) continue;
-    sdk::fail(HEXAD_INVALID_ARGUMENT,
-              "%s.%s: got %s, wanted 1: a vLLM server is given its rank's one CUDA device. For more, name them all in "
-              "vllm_cfg.env_vars.CUDA_VISIBLE_DEVICES",
-              given ? "vllm_kwargs" : "vllm_cfg", key, size.dump().c_str());
-  }
+  constexpr const char* kSizes[] = {"tensor_parallel_size", "pipeline_parallel_size"};
+  bridge::refuse_several_devices(vllm_cfg, kwargs, env_vars, "vllm", "a vLLM server", kSizes);
 }
 
 std::map<std::string, std::string> server_environment(const Json& env_vars, DLDevice device) {
@@ -113,10 +72,7 @@ std::map<std::string, std::string> server_environment(const Json& env_vars, DLDe
     result["VLLM_CPU_KVCACHE_SPACE"] = "1";  // GiB
     result["VLLM_CPU_OMP_THREADS_BIND"] = "nobind";
   }
-  if (env_vars.is_object()) {
-    for (const auto& [name, value] : env_vars.items()) result[name] = text_of(value);
-  }
-  return result;
+  return bridge::with_variables(std::move(result), env_vars);
 }
 
 }  // namespace hexad::vllm
