@@ -120,7 +120,7 @@ Policy::Plan Policy::plan(const data::Batch& batch, bool training, int64_t micro
   return plan;
 }
 
-data::Tensor Policy::logprobs(const data::Batch& batch, Weights which) {
+data::Tensor Policy::logprobs(const data::Batch& batch, Weights which, Filters filters) {
   const Plan plan = this->plan(batch, /*training=*/false, config_.logprob_batch_size);
   const auto replies = workers_.call<protocol::Forward>(ranks_, [&](int rank) {
     const data::Shard& shard = plan.sharding.shards[dp_rank_of_[rank]];
@@ -133,7 +133,8 @@ data::Tensor Policy::logprobs(const data::Batch& batch, Weights which) {
     return protocol::Forward{.batch = inputs.select(rows),
                              .micro_batches = micro_batches_of(plan.sharding, shard, 0, local, plan.padded),
                              .outputs = {"logprobs"},
-                             .which = static_cast<int32_t>(which)};
+                             .which = static_cast<int32_t>(which),
+                             .filters = which != Weights::reference && filters == Filters::sampling};
   });
   data::Tensor result(data::DType::f32, {batch.tokens()});
   const auto out = result.span<float>();

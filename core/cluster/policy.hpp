@@ -15,6 +15,7 @@
 namespace hexad::cluster {
 
 enum class Weights { current = 0, reference = 1, snapshot = 2 };  // HEXAD_WEIGHTS_*
+enum class Filters { sampling, none };                            // of log-probs: top_k and top_p
 
 // What one call of train() came to, over all its global batches, micro-batches and ranks.
 struct TrainResult {
@@ -51,9 +52,9 @@ class Policy {
   void save_trace(const std::string& path);
 
   // f32 [T] log-probs of batch.input_ids (i64 [T]) under the given weights. The backend sees what else it wants of the
-  // batch (routed_experts). Sampling's filters hold for the current weights: -inf where they remove the token. A
-  // reference is a distribution over the whole vocabulary (NeMo-RL too takes KL unfiltered).
-  data::Tensor logprobs(const data::Batch& batch, Weights which);
+  // batch (routed_experts). After sampling's filters they are -inf where these remove the token. Those of a
+  // reference are always before them: a distribution over the whole vocabulary (NeMo-RL too takes KL unfiltered).
+  data::Tensor logprobs(const data::Batch& batch, Weights which, Filters filters = Filters::sampling);
 
   // One rollout's worth: an optimizer step for every train_global_batch_size rows, in order. Columns: input_ids i64 and
   // those that the loss declared (f32 [T]: advantages, token_mask ...; f32 [B]: sample_mask ...). A loss that declares

@@ -71,11 +71,10 @@ bridge::Chunk Dialect::parse(const Facts&, std::string_view data, std::span<cons
 }
 
 std::optional<Doubt> Dialect::doubt(const Facts&, const bridge::Request& request) const {
-  if (request.temperature == 0 || (request.top_p >= 1 && request.min_p <= 0 && request.top_k <= 0)) return std::nullopt;
+  // top_p and top_k the engine takes into account (the fact filtered_logprobs).
+  if (request.temperature == 0 || request.min_p <= 0) return std::nullopt;
   return Doubt{.refuses = false,
-               .text =
-                   " gives log-probs after temperature and before top_p, top_k and min_p: with these set they are "
-                   "not of the distribution drawn from"};
+               .text = " gives log-probs before min_p: with it set they are not of the distribution drawn from"};
 }
 
 std::optional<Post> Dialect::abort(const std::string& name) const {

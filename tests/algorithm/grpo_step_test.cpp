@@ -294,6 +294,53 @@ TEST_CASE("log-probs are computed where something needs them") {
   CHECK(column(rollout, "reference_policy_logprobs") == std::vector<float>(16, 0));
 }
 
+TEST_CASE("a generator's log-probs before filters come to those after them") {
+  std::vector<float> generation = {0, -2, -3, -4, -5};
+  const std::vector<float> before = {-1, -2.5F, -3.5F, -4.5F, -1}, after = {-0.5F, -2, -INFINITY, -3, -0.25F};
+  apply_filters({before, after}, std::vector<float>{0, 1, 1, 1, 0}, generation);
+  // Outside of the mask, and where the policy removes the token, nothing is changed.
+  CHECK(generation == std::vector<float>{0, -1.5F, -3, -2.5F, -5});
+}
+
+TEST_CASE("the policy is asked for the part that filters keep if the generator's log-probs are before them") {
+  cluster::protocol::Start start = toy::start_command();
+  start.transform.top_k = 1;
+  config::RunConfig config;
+  config.policy.generation.top_k = 1;
+  for (const bool filtered : {true, false}) {
+    toy::InProcess workers(start);
+    cluster::Policy policy(workers.group, config.policy, workers.started);
+    config.facts.filtered_logprobs = filtered;
+    rollout::Rollout rollout = four_samples({1, 0, 0, 0});
+    data::Batch& batch = rollout.batch;
+    batch.set("advantages", data::Tensor::of(std::vector<float>(16, 1)), data::Axis::token);
+    add_logprobs(config, policy, batch);
+    policy.train(batch, 3.0, std::nan(""));  // tokens are no longer equally likely
+    const data::Tensor after = policy.logprobs(batch, cluster::Weights::current),
+                       before = policy.logprobs(batch, cluster::Weights::current, cluster::Filters::none);
+    for (float& value : batch.at("generation_logprobs").span<float>()) value = -7;
+    add_logprobs(config, policy, batch);
+    int changed = 0;
+    for (int64_t i = 0; i < batch.tokens(); ++i) {
+      const float gap = after.span<float>()[i] - before.span<float>()[i];
+      const bool counts = !filtered && batch.at("token_mask").span<float>()[i] > 0 && std::isfinite(gap);
+      CHECK(batch.at("generation_logprobs").span<float>()[i] == doctest::Approx(counts ? -7 + gap : -7));
+      changed += counts && gap > 1e-3F;
+    }
+    CHECK((changed > 0) == !filtered);
+  }
+}
+
+TEST_CASE("filters make log-probs necessary only where the generator leaves them out") {
+  config::RunConfig config = plain();
+  config.policy.generation.top_p = 0.9;
+  CHECK_FALSE(needs_prev_logprobs(config, {.prev_logprobs = false}));
+  config.facts.filtered_logprobs = false;
+  CHECK(needs_prev_logprobs(config, {.prev_logprobs = false}));
+  config.policy.generation.top_p = 1;
+  CHECK_FALSE(needs_prev_logprobs(config, {.prev_logprobs = false}));
+}
+
 TEST_CASE("log-probs that nobody computed are compared with nothing") {
   rollout::Rollout rollout = four_samples({1, 0, 0, 0});
   CHECK(add_advantages(plain(), rollout).contains("max_seq_mult_prob_error"));

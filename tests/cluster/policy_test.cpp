@@ -211,6 +211,36 @@ TEST_CASE("log-probs of any number of rows") {
   }
 }
 
+TEST_CASE("log-probs are after sampling's filters, or before them where these are asked for") {
+  cluster::protocol::Start start = toy::start_command();
+  toy::InProcess whole(start);
+  start.transform.top_k = 3;
+  toy::InProcess filtered(start);
+  data::Batch batch = rollout(12);
+  std::vector<std::vector<float>> before, after;
+  for (toy::InProcess* workers : {&whole, &filtered}) {
+    Policy policy(workers->group, plain(), workers->started);
+    batch.set("prev_logprobs", policy.logprobs(batch, Weights::current, cluster::Filters::none), data::Axis::token);
+    policy.keep(Weights::reference);
+    policy.train(batch, 3.0, std::nan(""));  // tokens are no longer equally likely
+    before.push_back(values(policy.logprobs(batch, Weights::current, cluster::Filters::none)));
+    after.push_back(values(policy.logprobs(batch, Weights::current)));
+    CHECK(values(policy.logprobs(batch, Weights::reference)) == values(batch.at("prev_logprobs")));
+  }
+  CHECK(before[1] == before[0]);
+  CHECK(after[0] == before[0]);
+  const auto removed = std::ranges::count(after[1], -INFINITY);
+  CHECK(removed > 0);
+  CHECK(removed < batch.tokens());
+  bool grew = false;
+  for (size_t i = 0; i < after[1].size(); ++i) {
+    if (!std::isfinite(after[1][i])) continue;
+    CHECK(after[1][i] >= before[1][i]);  // what is removed goes to those that stay
+    grew |= after[1][i] > before[1][i] + 1e-3F;
+  }
+  CHECK(grew);
+}
+
 TEST_CASE("a loss that is not finite changes nothing, and is counted") {
   data::Batch batch = rollout(12);
   for (const float value : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {

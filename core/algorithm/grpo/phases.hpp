@@ -26,8 +26,17 @@ void penalize_and_shape(const Grpo& run, rollout::Rollout& rollout);
 // Whether anything needs prev_logprobs: a loss on-policy by decree (loss_fn.force_on_policy_ratio) does not.
 bool needs_prev_logprobs(const config::RunConfig& config, const cluster::LossNeeds& loss);
 
+// The policy's log-probs of the same tokens [T], before and after sampling's top_k and top_p.
+struct FilteredLogprobs {
+  std::span<const float> before, after;
+};
+// Takes a generator's log-probs [T] that are before the filters to those after them: log q(t) = log p(t) - log Z, where
+// Z is the probability that the filters keep. Of Z the policy's own value is taken, which differs from the generator's
+// as their log-probs do. Left as they are: tokens outside of token_mask, and those that the policy's filters remove.
+void apply_filters(const FilteredLogprobs& policy, std::span<const float> token_mask, std::span<float> generation);
+
 // Adds prev_logprobs and reference_policy_logprobs (f32 [T]) as far as the loss and the config need them; zeros
-// otherwise.
+// otherwise. Takes generation_logprobs to those after sampling's filters, if the generator gives those before them.
 void add_logprobs(const config::RunConfig& config, cluster::Policy& policy, data::Batch& batch);
 
 // Adds `advantages` (f32 [T]), after the log-prob error mask. Returns metrics (advantages/*, baseline_reward/*, and, of

@@ -34,7 +34,7 @@ HEXAD_COMMAND(Shutdown, "shutdown")
 HEXAD_COMMAND(Cancel, "cancel")
 HEXAD_COMMAND(Trace, "trace", path)
 
-HEXAD_COMMAND(Forward, "forward", batch, micro_batches, outputs, which)
+HEXAD_COMMAND(Forward, "forward", batch, micro_batches, outputs, which, filters)
 HEXAD_REPLY(Forward::Reply, outputs)
 HEXAD_COMMAND(Train, "train", batch, micro_batches, global_valid_tokens, global_valid_sequences)
 HEXAD_COMMAND(Evaluate, "evaluate", batch, micro_batches, global_valid_tokens, global_valid_sequences)

@@ -128,7 +128,7 @@ struct Start {
   int master_port = 0;     // where the ranks meet; 0: there is one
   int64_t timeout_ms = 0;  // of one command
   Roles roles;
-  plugin::LogitTransform transform;  // of every log-prob but a reference's, which passes the temperature alone
+  plugin::LogitTransform transform;  // of log-probs; those before filters pass the temperature alone
   bool replay_routes = false;        // the generator gives routed_experts, for trainers elsewhere
   std::string tokenizer;             // a directory; empty: plugins get no text
   std::string loss_section;          // what the configuration calls loss_fn: "loss_fn", "dpo"
@@ -169,7 +169,8 @@ struct Forward {
   data::Batch batch;  // the columns that the backend wants
   std::vector<MicroBatch> micro_batches;
   std::vector<std::string> outputs;
-  int32_t which = 0;  // weights: HEXAD_WEIGHTS_*
+  int32_t which = 0;    // weights: HEXAD_WEIGHTS_*
+  bool filters = true;  // log-probs are after sampling's top_k and top_p
 };
 
 // A batch and what its loss divides by: counted over all ranks, and over all micro-batches up to the optimizer's step.

@@ -35,7 +35,7 @@ protocol::Forward::Reply forward(WorkerState& state, const protocol::Forward& fo
   const ForwardOutputs outputs(parts, names);
   const plugin::LogitTransform unfiltered = {.temperature = state.transform.temperature};
   backend.forward(state.context(), forward.which, parts.pointers, outputs.get(), static_cast<int64_t>(names.size()),
-                  forward.which == HEXAD_WEIGHTS_REFERENCE ? unfiltered : state.transform);
+                  forward.filters ? state.transform : unfiltered);
 
   protocol::Forward::Reply reply{data::Batch::of_lengths(batch.lengths())};
   for (size_t k = 0; k < names.size(); ++k) {

@@ -152,6 +152,7 @@ RunFacts read_facts(const yaml::Node& root, const Selection& selection, const Wo
   generator.read("families", out.generator_families);
   generator.read("needs_server", out.needs_server);
   generator.read("shares_memory", out.shares_memory);
+  generator.read("filtered_logprobs", out.filtered_logprobs);
   return out;
 }
 

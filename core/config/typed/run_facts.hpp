@@ -47,6 +47,7 @@ struct RunFacts {
   bool generator_families = false;                    // and so does the generator
   bool needs_server = false;                          // the generator starts or attaches to a server
   bool shares_memory = true;                          // it lives in the memory of the ranks that train
+  bool filtered_logprobs = true;                      // its log-probs are after top_k and top_p
   // Of backends with keys of their own for it; absent: policy's.
   std::optional<std::optional<double>> max_grad_norm;
   std::optional<double> learning_rate;

@@ -51,14 +51,27 @@ static void note(const hexad_backend* self, const char* what, const hexad_batch*
   fclose(file);
 }
 
-static void batch_logprobs(const float* weights, const hexad_batch* batch, double temperature, float* out) {
+/* The log-prob of `id` among the k likeliest tokens: -inf outside of them. */
+static double toy_top_k(const double* all, int64_t id, int64_t k) {
+  double kept = 0;
+  for (int v = 0; v < V; v++) {
+    int64_t above = 0;
+    for (int other = 0; other < V; other++) above += all[other] > all[v];
+    if (above < k) kept += exp(all[v]);
+    if (v == id && above >= k) return -INFINITY;
+  }
+  return all[id] - log(kept);
+}
+
+static void batch_logprobs(const float* weights, const hexad_batch* batch, double temperature, int64_t top_k,
+                           float* out) {
   const int64_t* ids = HEXAD_I64(batch->tensors[0].tensor);
   double all[V];
   for (int64_t b = 0; b < batch->num_sequences; b++) {
     const int64_t begin = batch->cu_seqlens[b], end = batch->cu_seqlens[b + 1];
     for (int64_t i = begin; i < end; i++) {
       toy_logprobs(weights, ids + begin, i - begin, temperature, all);
-      out[i] = i == begin ? 0 : (float)all[ids[i]];
+      out[i] = i == begin ? 0 : (float)(top_k > 0 ? toy_top_k(all, ids[i], top_k) : all[ids[i]]);
     }
   }
 }
@@ -92,7 +105,7 @@ static hexad_code forward(hexad_backend* self, hexad_call* call, const hexad_for
     if (wants_scores(args->outputs[m][0].name)) {
       batch_scores(weights, args->batches[m], out);
     } else {
-      batch_logprobs(weights, args->batches[m], args->temperature, out);
+      batch_logprobs(weights, args->batches[m], args->temperature, args->top_k, out);
     }
   }
   return HEXAD_OK;
@@ -132,7 +145,7 @@ static hexad_code train(hexad_backend* self, hexad_call* call, const hexad_train
     if (scores) {
       batch_scores(self->current, batch, values);
     } else {
-      batch_logprobs(self->current, batch, args->temperature, values);
+      batch_logprobs(self->current, batch, args->temperature, 0, values);
     }
     code = args->loss->compute(args->loss->ctx, call, m, &output, grad_list, 1);
     if (code == HEXAD_OK && scores) accumulate_scores(self, batch, grads);
