@@ -32,6 +32,7 @@ struct Facts {
   bool updates = false;         // can pause, and be given weights
   bool paused = false;          // when it was asked
   bool sleeps = false;          // can give memory back
+  bool routes = false;          // says where routers sent tokens, if it is asked
   bool salts = false;           // keeps apart prefixes of requests with other salts
   std::string weight_transfer;  // how it takes weights without a disk; "": it does not
   std::string logprobs_mode;    // "": it does not say

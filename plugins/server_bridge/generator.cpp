@@ -27,6 +27,7 @@ Generator::Generator(const sdk::Call& call, const sdk::Config& config, Settings 
 
 void Generator::describe(const sdk::Call&, hexad_generator_info& info) {
   info.caps = HEXAD_GEN_STREAMING | HEXAD_GEN_UPDATE_INFLIGHT | HEXAD_GEN_SLEEP;
+  if (settings_.routes) info.caps |= HEXAD_GEN_ROUTED_EXPERTS;
   info.max_sequences = servers_.size() * settings_.max_running;
   info.max_model_len = settings_.max_length;
   info.kv_capacity = 0;

@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "plugins/server_bridge/routes.hpp"
 
 namespace hexad::bridge {
 
@@ -42,9 +45,10 @@ struct Settings {
   int64_t max_running = 256;  // requests at a server at once
   int64_t attempts = 5;       // of one request that gets nowhere
   bool seed_requests = true;
-  std::string transport;            // of weights: disk or one of the engine's; "": what the servers offer
-  std::string refit_dir;            // where weights for the servers are written; "": a folder of its own
-  std::set<int32_t> eos_token_ids;  // of the model
+  std::string transport;             // of weights: disk or one of the engine's; "": what the servers offer
+  std::string refit_dir;             // where weights for the servers are written; "": a folder of its own
+  std::set<int32_t> eos_token_ids;   // of the model
+  std::optional<RouteShape> routes;  // completions carry routed_experts
   Deadlines deadlines;
 };
 

@@ -53,6 +53,10 @@ std::string Dialect::mismatch(const Facts& facts) const {
         "{}",
         facts.max_length, settings_.max_length, settings_.max_length);
   }
+  if (settings_.wants_routes && !facts.routes) {
+    return "it does not say where it sends tokens, and policy.router_replay replays that: start it with "
+           "--enable-return-routed-experts, or set policy.router_replay.source to logprobs";
+  }
   return "";
 }
 

@@ -16,6 +16,7 @@ struct DialectSettings {
   int64_t max_length = 0;              // prompt and response, tokens; 0: not known
   std::string pause_mode = "retract";  // of /pause_generation
   int64_t stream_interval = 32;        // tokens an event
+  bool wants_routes = false;           // routed_experts are asked for
 };
 
 class Dialect : public bridge::Dialect {

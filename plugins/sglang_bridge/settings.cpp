@@ -86,6 +86,7 @@ Json server_cfg(const sdk::Config& config, const bridge::Settings& s) {
   for (const char* flag : {"needs_offload", "cpu_weight_backup"})
     cfg["sglang_server_config"][flag] = bridge::subtree(config, std::string("sglang_cfg.sglang_server_config.") + flag);
   if (!cfg.contains("dtype")) cfg["dtype"] = config.get("precision", "auto");
+  if (s.routes) cfg["enable_return_routed_experts"] = true;
   if (!cfg.contains("context_length") && s.max_length > 0) cfg["context_length"] = s.max_length;
   return cfg;
 }
@@ -93,7 +94,6 @@ Json server_cfg(const sdk::Config& config, const bridge::Settings& s) {
 }  // namespace
 
 Settings read_settings(const sdk::Call& call, const sdk::Config& config) {
-  bridge::refuse_routed_experts(config);
   Settings s;
   s.common = bridge::read_common(config, "sglang_cfg", {"python3", "-m", "sglang.launch_server"});
   if (s.common.vocabulary <= 0) {
@@ -106,6 +106,8 @@ Settings read_settings(const sdk::Call& call, const sdk::Config& config) {
       config, {"disk"},
       "Weights reach SGLang by disk: leave the key out, or set it to disk. SGLang's groups for gloo and NCCL and its "
       "CUDA IPC are not built");
+  if (config.get("return_routed_experts", false)) s.common.routes = bridge::read_route_shape(s.common.model_name);
+  s.dialect.wants_routes = s.common.routes.has_value();
   s.dialect.model_type = s.common.model_type;
   s.dialect.max_length = s.common.max_length;
   s.dialect.pause_mode = read_pause_mode(config);

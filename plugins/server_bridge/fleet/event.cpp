@@ -15,7 +15,18 @@ void Event::seal(uint64_t id, int32_t finish, size_t count) {
   made->spans = spans.data();
   made->num_spans = static_cast<int64_t>(spans.size());
   made->error = finish == HEXAD_FINISH_ERROR ? error.c_str() : nullptr;
+  if (route_layers > 0 && finish != HEXAD_FINISH_NONE && finish != HEXAD_FINISH_ERROR) seal_routes(*made);
   completion = std::move(made);
+}
+
+void Event::seal_routes(hexad_completion& made) {
+  route_shape[0] = prompt_size + made.count, route_shape[1] = route_layers, route_shape[2] = route_experts;
+  routes.resize(static_cast<size_t>(route_shape[0] * route_layers * route_experts), -1);
+  route_view = {routes.data(), {kDLCPU, 0}, 3, {kDLInt, 16, 1}, route_shape, nullptr, 0};
+  route_column = {"routed_experts", &route_view, nullptr, HEXAD_AXIS_TOKEN, 0};
+  made.struct_size = HEXAD_STRUCT_SIZE(hexad_completion, num_columns);
+  made.columns = &route_column;
+  made.num_columns = 1;
 }
 
 void Outbox::put_final(std::unique_ptr<Event> event) {

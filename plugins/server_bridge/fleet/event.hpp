@@ -22,10 +22,20 @@ struct Event {
   std::vector<float> logprobs;
   std::vector<hexad_version_span> spans;
   std::string error;
+  // The column routed_experts, of a model with experts: int16 [tokens of prompt and completion, layers, experts]. Those
+  // that are not known are -1, the router's own choice.
+  std::vector<int16_t> routes;
+  int64_t prompt_size = 0, route_layers = 0, route_experts = 0;  // 0: no such column
+  int64_t route_shape[3] = {};
+  DLTensor route_view{};
+  hexad_named_tensor route_column{};
 
   // Makes the completion point to the vectors, of which it takes the first `count` tokens.
   void seal(uint64_t id, int32_t finish, size_t count);
   void seal(uint64_t id, int32_t finish) { seal(id, finish, tokens.size()); }
+
+ private:
+  void seal_routes(hexad_completion& made);
 };
 
 // From the loop's thread to the poller's.

@@ -37,7 +37,8 @@ Fleet::~Fleet() = default;
 void Fleet::submit(std::vector<Request> requests) {
   for (Request& request : requests) {
     const uint64_t id = request.id;
-    journal_[id] = std::make_unique<Entry>(std::move(request), settings_.eos_token_ids);
+    journal_[id] = std::make_unique<Entry>(std::move(request), settings_.eos_token_ids,
+                                           settings_.routes ? &*settings_.routes : nullptr);
     waiting_.push_back(id);
   }
   dispatch();
@@ -133,7 +134,8 @@ void Fleet::send(Entry& entry, Server& server) {
                 entry.stop_token_ids,
                 entry.name,
                 server.facts.salts ? fmt::format("{}-v{}.{}", run_name_, version_, flushes_) : "",
-                settings_.seed_requests};
+                settings_.seed_requests,
+                settings_.routes.has_value()};
   HttpRequest request;
   request.method = "POST";
   request.url = server.url + server.facts.generate;

@@ -7,8 +7,8 @@
 
 namespace hexad::bridge {
 
-Entry::Entry(Request from, const std::set<int32_t>& eos)
-    : request(std::move(from)), stop_token_ids(request.stop_token_ids) {
+Entry::Entry(Request from, const std::set<int32_t>& eos, const RouteShape* routes)
+    : request(std::move(from)), stop_token_ids(request.stop_token_ids), route_shape_(routes) {
   if (request.ignore_eos) return;
   for (const int32_t id : eos) {
     if (std::find(stop_token_ids.begin(), stop_token_ids.end(), id) == stop_token_ids.end())
@@ -25,6 +25,13 @@ void Entry::add(const Chunk& chunk, int64_t version) {
   tokens.insert(tokens.end(), chunk.tokens.begin(), chunk.tokens.end());
   logprobs.insert(logprobs.end(), chunk.logprobs.begin(), chunk.logprobs.end());
   take_spans(chunk.spans);
+  if (route_shape_ && (chunk.finish == "stop" || chunk.finish == "length")) take_routes(chunk);
+}
+
+// The last token was never run, and has none.
+void Entry::take_routes(const Chunk& chunk) {
+  if (chunk.routes.empty()) throw std::runtime_error("an end without routed_experts, which were asked for");
+  routes = column_of(*route_shape_, chunk.routes, static_cast<int64_t>(request.prompt.size() + tokens.size()) - 1);
 }
 
 void Entry::add_span(int64_t start, int64_t version) {
@@ -58,6 +65,11 @@ std::unique_ptr<Event> Entry::event(int32_t finish, std::string error) const {
   auto made = std::make_unique<Event>();
   made->tokens = tokens, made->logprobs = logprobs, made->spans = spans;
   made->error = std::move(error);
+  if (route_shape_) {
+    made->routes = routes;
+    made->prompt_size = static_cast<int64_t>(request.prompt.size());
+    made->route_layers = static_cast<int64_t>(route_shape_->layers.size()), made->route_experts = route_shape_->topk;
+  }
   made->seal(request.id, finish);
   return made;
 }

@@ -11,19 +11,22 @@
 #include "lib/http/client/event_stream.hpp"
 #include "plugins/server_bridge/fleet/event.hpp"
 #include "plugins/server_bridge/protocol/exchange.hpp"
+#include "plugins/server_bridge/routes.hpp"
 
 namespace hexad::bridge {
 
 using namespace http::client;
 
 struct Entry {
-  // `eos`: the model's, which end it too unless the request says otherwise.
-  Entry(Request from, const std::set<int32_t>& eos);
+  // `eos`: the model's, which end it too unless the request says otherwise. `routes`: routed_experts are wanted; else
+  // null; outlives the entry.
+  Entry(Request from, const std::set<int32_t>& eos, const RouteShape* routes = nullptr);
   Request request;
   std::vector<int32_t> stop_token_ids;  // all that end it
   std::vector<int32_t> tokens;
   std::vector<float> logprobs;
   std::vector<hexad_version_span> spans;
+  std::vector<int16_t> routes;  // of the attempt that brought the end
 
   // The attempt that is under way.
   int server = -1;   // -1: it waits for one
@@ -47,7 +50,7 @@ struct Entry {
   // The attempt is over.
   void count_attempt() { in_vain = tokens.size() > tokens_before ? 0 : in_vain + 1; }
   // Takes new tokens, sampled under `version` unless the chunk says better. Throws std::runtime_error if there are more
-  // than were asked for, or if spans of versions do not fit the tokens.
+  // than were asked for, or if spans of versions or routes do not fit the tokens.
   void add(const Chunk& chunk, int64_t version);
   // How the request has ended, if its tokens say so: the message that said it may have been lost.
   // HEXAD_FINISH_NONE if it goes on.
@@ -57,6 +60,9 @@ struct Entry {
  private:
   void add_span(int64_t start, int64_t version);
   void take_spans(const std::vector<hexad_version_span>& of_attempt);
+  void take_routes(const Chunk& chunk);
+
+  const RouteShape* route_shape_;
 };
 
 }  // namespace hexad::bridge

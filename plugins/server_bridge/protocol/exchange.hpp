@@ -15,6 +15,7 @@ struct Ask {
   std::string name;        // unique, also among its earlier attempts
   std::string cache_salt;  // requests share prefixes only with those of the same salt
   bool with_seed = true;
+  bool with_routes = false;  // routed_experts are wanted
 };
 
 // One event of the stream that answers it.
@@ -26,6 +27,8 @@ struct Chunk {
   std::vector<hexad_version_span> spans = {};
   std::string finish = {};  // "": not yet; "stop" and "length" are ends, after others the request goes on elsewhere
   bool done = false;        // the stream's last event
+  // With the end, where they are asked for: int32 [prompt and tokens but the last, layers, experts a token].
+  std::vector<int32_t> routes = {};
 };
 
 }  // namespace hexad::bridge

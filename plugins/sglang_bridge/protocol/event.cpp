@@ -1,10 +1,12 @@
 #include "plugins/sglang_bridge/protocol/event.hpp"
 
 #include <fmt/format.h>
+#include <sodium.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -117,6 +119,22 @@ void read_tokens(const Json& event, const Json& meta, std::span<const int32_t> k
   }
 }
 
+// Little-endian int32 in base64.
+std::vector<int32_t> routes_of(const Json& routes, std::string_view data) {
+  if (!routes.is_string()) wrong("routed_experts is not a text", data);
+  const auto& text = routes.get_ref<const std::string&>();
+  std::string bytes(text.size() / 4 * 3, '\0');
+  size_t size = 0;
+  if (sodium_base642bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), text.data(), text.size(), nullptr,
+                        &size, nullptr, sodium_base64_VARIANT_ORIGINAL) != 0 ||
+      size % sizeof(int32_t) != 0) {
+    wrong("routed_experts is no base64 of 32-bit numbers", data);
+  }
+  std::vector<int32_t> numbers(size / sizeof(int32_t));
+  std::memcpy(numbers.data(), bytes.data(), size);
+  return numbers;
+}
+
 }  // namespace
 
 bridge::Chunk read_event(std::string_view data, std::span<const int32_t> known) {
@@ -144,6 +162,8 @@ bridge::Chunk read_event(std::string_view data, std::span<const int32_t> known) 
   } else if (const auto version = meta.find("weight_version"); version != meta.end() && !chunk.tokens.empty()) {
     chunk.spans = {{static_cast<int64_t>(known.size()), version_of(*version, data)}};
   }
+  if (const auto routes = meta.find("routed_experts"); routes != meta.end() && !routes->is_null())
+    chunk.routes = routes_of(*routes, data);
   return chunk;
 }
 

@@ -46,6 +46,7 @@ Verdict read_server(const Answer& answer, Facts& facts) {
     return {Verdict::wrong, "it is no SGLang server: /server_info: " + answer.trouble()};
   facts.version = text_at(json, "version");
   facts.sleeps = json.value("enable_memory_saver", Json()) == true;
+  facts.routes = json.value("enable_return_routed_experts", Json()) == true;
   const Json length = json.value("context_length", Json());
   facts.max_length = length.is_number_integer() ? length.get<int64_t>() : 0;
   return {};

@@ -50,6 +50,7 @@ std::string sampling_of(const bridge::Ask& ask, int64_t stream_interval) {
 std::string request_body(const bridge::Ask& ask, int64_t stream_interval) {
   std::string text = fmt::format(R"({{"rid":{},"stream":true,"return_logprob":true,"sampling_params":{{{}}})",
                                  quoted(ask.name), sampling_of(ask, stream_interval));
+  if (ask.with_routes) text += R"(,"return_routed_experts":true)";
   if (!ask.cache_salt.empty()) text += R"(,"extra_key":)" + quoted(ask.cache_salt);
   text += R"(,"input_ids":[)";
   list(text, ask.request.prompt);

@@ -116,6 +116,22 @@ TEST_CASE("spans of weights that leave a token out, or name weights of somebody 
   wrong(event({1}, {{"weight_version", "v1"}}), "does somebody else update this server?");
 }
 
+TEST_CASE("where a server sent its tokens is base64 of 32-bit numbers") {
+  const auto routes = [](const Json& value) { return event({1}, {{"routed_experts", value}}); };
+  CHECK(read_event(routes("AQAAAAIBAAA="), {}).routes == std::vector<int32_t>{1, 258});
+  CHECK(read_event(routes(nullptr), {}).routes.empty());
+  // SGLang 0.5.23 on a CPU, of tests/golden/models/qwen3_moe and the tokens 3 4 5 6 74 91 40: [6 tokens, 2 layers, 2].
+  // transformers 5 sends each token to the same two experts.
+  const char* const recorded =
+      "BwAAAAYAAAAHAAAABAAAAAYAAAACAAAABwAAAAEAAAACAAAAAwAAAAAAAAACAAAA"
+      "BAAAAAcAAAAAAAAABgAAAAAAAAADAAAABAAAAAAAAAAAAAAAAgAAAAUAAAAGAAAA";
+  CHECK(read_event(routes(recorded), {}).routes ==
+        std::vector<int32_t>{7, 6, 7, 4, 6, 2, 7, 1, 2, 3, 0, 2, 4, 7, 0, 6, 0, 3, 4, 0, 0, 2, 5, 6});
+  wrong(routes("AQAAAAI="), "routed_experts is no base64 of 32-bit numbers");
+  wrong(routes("AQ*A"), "routed_experts is no base64 of 32-bit numbers");
+  wrong(routes(7), "routed_experts is not a text");
+}
+
 TEST_CASE("each of the three forms of an error is read, in a stream too") {
   wrong(R"({"error": {"message": "too long"}})", "the server ended the stream: too long");
   wrong(R"({"error": "unknown field `max_tokens`"})", "the server ended the stream: unknown field `max_tokens`");

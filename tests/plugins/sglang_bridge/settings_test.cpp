@@ -2,6 +2,7 @@
 #include <csignal>
 
 #include "plugins/sglang_bridge/arguments.hpp"
+#include "tests/plugins/server_bridge/support/moe_model.hpp"
 #include "tests/plugins/sglang_bridge/support/harness.hpp"
 
 using namespace sglang_test;
@@ -25,8 +26,7 @@ std::string joined(const std::vector<std::string>& list) {
 }
 
 // What the plugin makes of a section, as text: how servers are started, and how they are asked.
-std::string settings_of(const std::string& key, const Json& value) {
-  const ModelDir model;
+std::string settings_of(const std::string& key, const Json& value, const ModelDir& model = ModelDir()) {
   const HostCall host;
   hexad::plugin::CallContext context;
   hexad::plugin::Call call(context, "test");
@@ -69,8 +69,11 @@ TEST_CASE("numbers and words of sglang_cfg that mean nothing are refused with wh
             .starts_with("refit_transport: got 'nccl'. Weights reach SGLang "
                          "by disk"));
   CHECK(error_with({}, {{"refit_transport", "disk"}}) == "");
-  CHECK(error_with({}, {{"return_routed_experts", true}}).find("which this bridge does not fetch yet") !=
+  CHECK(error_with({}, {{"return_routed_experts", true}}).starts_with("router replay: "));
+  const MoeModelDir experts;
+  CHECK(settings_of("return_routed_experts", true, experts).find(" --enable-return-routed-experts ") !=
         std::string::npos);
+  CHECK(settings_of("", true, experts).find("routed-experts") == std::string::npos);
   const ModelDir model;
   std::ofstream(model.path() / "config.json") << R"({"model_type": "llama"})";
   CHECK(error_with({}, {{"model_name", model.path().string()}}).find("has no vocab_size; wanted it") !=

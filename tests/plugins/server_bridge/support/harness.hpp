@@ -138,6 +138,13 @@ class BridgeHarness {
       partial.emplace_back(event.id, sample);
       return;
     }
+    if (event.struct_size >= HEXAD_STRUCT_SIZE(hexad_completion, num_columns) && event.num_columns > 0) {
+      REQUIRE(event.columns[0].name == std::string("routed_experts"));
+      const DLTensor& routes = *event.columns[0].tensor;
+      sample.route_shape.assign(routes.shape, routes.shape + routes.ndim);
+      const auto* const data = static_cast<const int16_t*>(routes.data);
+      sample.routes.assign(data, data + routes.shape[0] * routes.shape[1] * routes.shape[2]);
+    }
     sample.finals = samples[event.id].finals + 1;
     samples[event.id] = sample;
     --running_;

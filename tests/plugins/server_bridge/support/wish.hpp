@@ -20,6 +20,8 @@ struct Sample {
   std::vector<std::pair<int64_t, int64_t>> spans;  // start, version
   std::string error;
   int finals = 0;
+  std::vector<int16_t> routes;  // the column routed_experts, and its shape
+  std::vector<int64_t> route_shape;
 };
 
 struct Wish {

@@ -1,5 +1,7 @@
 // A server that speaks SGLang's HTTP and can be told to fail. Its model: fake_model.hpp.
 #pragma once
+#include <sodium.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -50,6 +52,7 @@ class FakeSglang {
     std::string version = "0.5.23", api_key = {}, model_type = "llama";
     int64_t context_length = 4096;
     bool memory_saver = false, generates = true;
+    bool routes = false;  // of three layers, two experts a token
     int port = 0, token_ms = 0;
   };
   using Inject = std::function<Fault(const Json& body)>;
@@ -101,6 +104,10 @@ class FakeSglang {
     }
     return posted;
   }
+  // The expert of eight that a token (of prompt and completion) goes to.
+  static int32_t route_of(int64_t token, int64_t layer, int64_t slot) {
+    return static_cast<int32_t>((3 * token + 5 * layer + slot) % 8);
+  }
   bool paused() const { return paused_; }
   void set_paused(bool paused) { paused_ = paused; }
   int64_t running() const { return running_; }
@@ -128,7 +135,8 @@ class FakeSglang {
     if (path == "/server_info") {
       return connection.reply(200, Json{{"version", options_.version},
                                         {"context_length", options_.context_length},
-                                        {"enable_memory_saver", options_.memory_saver}}
+                                        {"enable_memory_saver", options_.memory_saver},
+                                        {"enable_return_routed_experts", options_.routes}}
                                        .dump());
     }
     control(connection, path, body.empty() ? Json::object() : Json::parse(body));
@@ -198,6 +206,20 @@ class FakeSglang {
     return {{"text", ""}, {"output_ids", run.made}, {"meta_info", meta}};
   }
 
+  // Little-endian int32 [tokens but the last, layers, experts a token], as SGLang writes it.
+  static std::string routes_of(int64_t tokens) {
+    std::vector<int32_t> numbers;
+    for (int64_t token = 0; token < tokens - 1; ++token)
+      for (int64_t layer = 0; layer < 3; ++layer)
+        for (int64_t slot = 0; slot < 2; ++slot) numbers.push_back(route_of(token, layer, slot));
+    const size_t size = numbers.size() * sizeof(int32_t);
+    std::string text(sodium_base64_ENCODED_LEN(size, sodium_base64_VARIANT_ORIGINAL), '\0');
+    sodium_bin2base64(text.data(), text.size(), reinterpret_cast<const unsigned char*>(numbers.data()), size,
+                      sodium_base64_VARIANT_ORIGINAL);
+    text.pop_back();
+    return text;
+  }
+
   static void send(const Connection& connection, const Json& event) {
     connection.chunk("data: " + event.dump() + "\n\n");
   }
@@ -257,6 +279,8 @@ class FakeSglang {
       }
       if (finish.is_null() && static_cast<int64_t>(run.made.size()) % every != 0) continue;
       Json event = event_of(run, finish);
+      if (!finish.is_null() && body.value("return_routed_experts", false))
+        event["meta_info"]["routed_experts"] = routes_of(static_cast<int64_t>(tokens.size()));
       if (!finish.is_null() && fault.kind == Fault::short_spans)
         event["meta_info"]["weight_versions"].back()["end"] = 1;
       send(connection, event);
