@@ -88,10 +88,13 @@ std::optional<Post> Dialect::abort(const std::string& name) const {
 Post Dialect::pause() const { return {"/pause_generation", Json{{"mode", settings_.pause_mode}}.dump()}; }
 
 // Without flush_cache: a server that cannot flush, as requests keep their blocks, would end. /flush_cache is asked for
-// it.
+// it. With load_format: one that was started with `--load-format dummy` would look for no weights.
 Post Dialect::load(const std::string& dir, int64_t version) const {
-  return {"/update_weights_from_disk",
-          Json{{"model_path", dir}, {"flush_cache", false}, {"weight_version", std::to_string(version)}}.dump()};
+  return {"/update_weights_from_disk", Json{{"model_path", dir},
+                                            {"load_format", "auto"},
+                                            {"flush_cache", false},
+                                            {"weight_version", std::to_string(version)}}
+                                           .dump()};
 }
 
 // Paused in place, requests hold their blocks and it is refused (400): new ones have another salt.

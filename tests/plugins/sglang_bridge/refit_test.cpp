@@ -16,7 +16,7 @@ TEST_CASE("an update pauses, loads under a name, flushes, continues, in this ord
     REQUIRE(calls.size() >= 4);
     CHECK(calls[0] == R"(POST /pause_generation {"mode":"retract"})");
     CHECK(calls[1].starts_with(R"(POST /update_weights_from_disk {"model_path":)"));
-    CHECK(calls[1].ends_with(R"("flush_cache":false,"weight_version":"1"})"));
+    CHECK(calls[1].ends_with(R"("load_format":"auto","flush_cache":false,"weight_version":"1"})"));
     CHECK(calls[2] == "POST /flush_cache {}");
     CHECK(calls[3] == "POST /continue_generation {}");
     CHECK(!server->paused());
