@@ -21,12 +21,10 @@ const std::vector<std::string> kParts = {"named", "select", "keys",  "lets",
                                          "facts", "rules",  "reads", "verify_configs"};
 const std::vector<std::string> kRuleMembers = {"when", "require", "key", "message", "severity", "nearest"};
 const std::vector<std::string> kFacts = {
-    "copy_ranks",      "packs",          "sequence_multiple", "micro_batch_multiple",
-    "outputs",         "differentiates", "needs_server",      "shares_memory",
-    "batch_invariant", "learning_rate",  "max_grad_norm",     "schedule",
-    "bytes",           "training_bytes", "logprob_bytes",     "generation_bytes",
-    "asleep_bytes",    "refit_bytes",    "cache_bytes",       "cache_share",
-    "memory_keys",     "families"};
+    "copy_ranks",   "packs",         "sequence_multiple", "micro_batch_multiple", "outputs",          "differentiates",
+    "needs_server", "shares_memory", "filtered_logprobs", "batch_invariant",      "learning_rate",    "max_grad_norm",
+    "schedule",     "bytes",         "training_bytes",    "logprob_bytes",        "generation_bytes", "asleep_bytes",
+    "refit_bytes",  "cache_bytes",   "cache_share",       "memory_keys",          "families"};
 
 // Reads one declaration, with messages that name the file and the part.
 class DeclarationReader {
