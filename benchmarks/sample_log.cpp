@@ -28,7 +28,7 @@ double processor_seconds() {
 }
 
 // Log-probs as they are: many near 0, some far below; ids as in text, the frequent ones far more often.
-rollout::Rollout random_rollout(const rollout::ModelText& text, const data::Datum& prompt, int64_t samples,
+rollout::Rollout random_rollout(const rollout::ModelText& text, const data::SharedDatum& prompt, int64_t samples,
                                 int64_t length) {
   std::mt19937 random(1);
   std::exponential_distribution<float> depth(2.0f);
@@ -59,7 +59,7 @@ rollout::Rollout random_rollout(const rollout::ModelText& text, const data::Datu
     const auto row = rollout.batch.row<int64_t>("input_ids", i);
     const std::vector<int32_t> written(row.begin() + length / 8, row.end());
     rollout.responses.push_back(text.tokenizer->decode(written, true));
-    rollout.prompts.push_back(&prompt);
+    rollout.prompts.push_back(prompt);
   }
   return rollout;
 }
@@ -71,8 +71,9 @@ int main(int argc, char** argv) {
   if (argc < 2) return std::fprintf(stderr, "usage: sample_log MODEL_DIR [SAMPLES [TOKENS [STEPS]]]\n"), 2;
   const int64_t samples = number(2, 512), length = number(3, 1024), steps = number(4, 5);
   const rollout::ModelText text = rollout::load_model_text(argv[1], {});
-  data::Datum prompt;
-  prompt.text = "What is 12 + 30?", prompt.answer = "42";
+  data::Datum made;
+  made.text = "What is 12 + 30?", made.answer = "42";
+  const auto prompt = std::make_shared<const data::Datum>(std::move(made));
   const rollout::Rollout rollout = random_rollout(text, prompt, samples, length);
   char folder[] = "/tmp/sample-log-XXXXXX";
   if (!::mkdtemp(folder)) return 1;
