@@ -22,6 +22,9 @@ def draw(target, title, curves):
     for step in range(0, last + 1, max(1, last // 10)):
         out.append(f'<text x="{x(step):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle" fill="#555">{step}</text>')
     out.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle" fill="#555">step</text>')
+    # Names stand where no line is: below what has risen, or above what stays low.
+    low = max(value for _, lines in curves.values() for line in lines for _, value in line) < 0.6
+    names_x, names_y = (LEFT + 16, y(0.94)) if low else (WIDTH - 380, y(0.34))
     for row, (name, (colour, lines)) in enumerate(curves.items()):
         width = 2.5 if len(lines) == 1 else 1.2
         for points in lines:
@@ -29,11 +32,9 @@ def draw(target, title, curves):
             out.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{width}"/>')
         if len(lines) == 1:
             out += [f'<circle cx="{x(s):.1f}" cy="{y(v):.1f}" r="3" fill="{colour}"/>' for s, v in lines[0]]
-        top = y(0.34) + 20 * row
-        out.append(
-            f'<line x1="{WIDTH - 380}" x2="{WIDTH - 355}" y1="{top - 4:.1f}" y2="{top - 4:.1f}" stroke="{colour}" '
-            f'stroke-width="2.5"/>'
-                   f'<text x="{WIDTH - 348}" y="{top:.1f}" fill="#333">{name}</text>')
+        top = names_y + 20 * row
+        out.append(f'<line x1="{names_x}" x2="{names_x + 25}" y1="{top - 4:.1f}" y2="{top - 4:.1f}" stroke="{colour}" '
+                   f'stroke-width="2.5"/><text x="{names_x + 32}" y="{top:.1f}" fill="#333">{name}</text>')
     open(target, "w").write("\n".join(out) + "\n</svg>\n")
 
 
