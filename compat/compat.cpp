@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "compat/nemo_rl/engines.hpp"
 #include "compat/nemo_rl/eval_form.hpp"
 #include "compat/openrlhf/names.hpp"
 #include "compat/roll/roll.hpp"
@@ -30,6 +31,8 @@ const config::Compat& all() {
                 {is_eval_form, is_eval_form_key, nullptr,
                  [](yaml::Node file) { return config::Translation{from_eval_form(std::move(file))}; }}},
       .names = names,
+      .sections = nemo_rl_sections(),
+      .engines = nemo_rl_engines(),
       .absent_parent = roll::deepspeed_preset,
       .look = roll::refuse_other_pipeline};
   return instance;

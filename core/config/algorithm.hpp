@@ -20,6 +20,8 @@ Algorithm algorithm_of(const yaml::Node& root);
 
 // What loss_fn.plugin is where the configuration does not say.
 const char* default_loss(Algorithm algorithm);
+// What policy.generation.backend is where it does not.
+inline constexpr const char* kDefaultGenerator = "native";
 // True if training examples are pairs of a chosen and a rejected conversation.
 bool has_pairs(Algorithm algorithm);
 

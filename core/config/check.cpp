@@ -203,8 +203,8 @@ std::shared_ptr<Catalog> catalog_of(const yaml::Node& file, const std::vector<st
 }
 
 // Chooses plugins, and fills in what they and the engine have as defaults.
-void complete(Loaded& loaded, const std::shared_ptr<Catalog>& catalog) {
-  loaded.selection = select_plugins(loaded.root, catalog);
+void complete(Loaded& loaded, const std::shared_ptr<Catalog>& catalog, const Compat& compat) {
+  loaded.selection = select_plugins(loaded.root, catalog, compat);
   open_check_libraries(loaded.root, loaded.selection);
   loaded.schema = run_schema(loaded.selection);
   std::ranges::move(move_renamed(loaded.root, loaded.schema), std::back_inserter(loaded.problems));
@@ -232,7 +232,7 @@ Loaded load_with_defaults(const std::filesystem::path& path, const std::vector<s
   const std::shared_ptr<Catalog> catalog = catalog_of(file, overrides);
   Schema of_all;  // an override may name a key of any plugin
   if (!overrides.empty()) {
-    Selection before = select_plugins(file, catalog);
+    Selection before = select_plugins(file, catalog, compat);
     of_all = known_schema(before);
     of_all.know(compat.names);
   }
@@ -245,7 +245,7 @@ Loaded load_with_defaults(const std::filesystem::path& path, const std::vector<s
     for (const std::string& text : overrides) apply_override(file, yaml::parse_override(text), &known);
     loaded.root = std::move(file);
   }
-  complete(loaded, catalog);
+  complete(loaded, catalog, compat);
   loaded.schema.know(compat.names);
   return loaded;
 }

@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/config/problem.hpp"
@@ -27,9 +28,20 @@ struct OtherForm {
   Translation (*translate)(yaml::Node file);
 };
 
+// A section of another system's files whose plugin may not be installed here.
+struct OtherSection {
+  std::string_view block;    // that it stands in
+  std::string_view section;  // its name there
+  std::string_view key;      // its switch; empty: it has none
+  std::string_view plugin;   // that owns it: its name or one of its other names
+};
+
 struct Compat {
   std::vector<OtherForm> forms = {};
   std::span<const OtherName> names = {};
+  std::span<const OtherSection> sections = {};
+  // Engines that `policy.generation.backend` may name; while no plugin serves one, the default generator does.
+  std::span<const std::string_view> engines = {};
   // A file that `defaults` names (`name@_here_`) and that is not there; nothing if the name is not known. Null: none
   // is.
   std::optional<yaml::Node> (*absent_parent)(const std::string& name) = nullptr;

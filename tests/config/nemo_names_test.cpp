@@ -5,13 +5,6 @@
 using namespace config_test;
 using hexad::config::duration_seconds;
 
-TEST_CASE("a generator that does not run here is native, beside settings of its own") {
-  const auto resolved = resolve_text({"++policy.generation.backend=trtllm", "++policy.generation.trtllm_cfg={a: 1}"});
-  CHECK(resolved.root.as_string("policy.generation.backend") == "native");
-  CHECK(has_notice(resolved, "policy.generation.trtllm_cfg", "that generator does not run here"));
-  CHECK(resolve_text({"++policy.generation.backend=mine"}).root.as_string("policy.generation.backend") == "mine");
-}
-
 TEST_CASE("a section that does not train is replaced in silence") {
   const std::string key = "policy.megatron_cfg.moe_token_dispatcher_type";
   const auto asleep = resolve_text({"++" + key + "=flex"});

@@ -139,8 +139,8 @@ TEST_CASE("a section of NeMo-RL's whose plugin is not installed is told of, and 
   const Shell off = check("++policy.backend=mine");
   CHECK_MESSAGE(off.code == 0, off.text);
   for (const char* line : {"a.yaml:4:3: notice: policy.megatron_cfg: not read: the backend megatron is not installed",
-                           "a.yaml:6:16: notice: policy.generation.vllm_cfg: that generator does not run here: the "
-                           "plugin vllm_bridge is not installed"})
+                           "a.yaml:6:16: notice: policy.generation.vllm_cfg: that generator does not run here: no "
+                           "generator vllm is installed"})
     CHECK_MESSAGE(contains(off.text, line), off.text);
   CHECK_MESSAGE(!contains(off.text, "dtensor"), off.text);  // its switch alone, and off
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/config/algorithm.hpp"
-#include "core/config/dialect.hpp"
 
 namespace hexad::config {
 namespace {
@@ -83,8 +82,8 @@ void place(Schema& schema, const Declaration& declaration, const std::string& bl
 }
 
 // The sections of other systems that no plugin here owns.
-void add_dialect(Schema& schema) {
-  for (const DialectSection& section : dialect_sections()) {
+void add_others(Schema& schema, std::span<const OtherSection> sections) {
+  for (const OtherSection& section : sections) {
     const std::string path = fmt::format("{}.{}", section.block, section.section);
     if (schema.find(path)) continue;
     Key key;
@@ -92,7 +91,7 @@ void add_dialect(Schema& schema) {
     key.meaning = fmt::format("of the plugin {}, which is not installed", section.plugin);
     key.note = section.block == "policy"
                    ? fmt::format("not read: the backend {} is not installed", section.plugin)
-                   : fmt::format("that generator does not run here: the plugin {} is not installed", section.plugin);
+                   : fmt::format("that generator does not run here: no generator {} is installed", section.plugin);
     schema.put(std::move(key));
   }
 }
@@ -118,7 +117,7 @@ Schema run_schema(Selection& selection) {
   }
   for (const Dormant& dormant : selection.dormant)
     place(schema, *dormant.declaration, dormant.block, false, nullptr, dormant.declaration->manifest, dormant.taken);
-  add_dialect(schema);
+  add_others(schema, selection.sections);
   return schema;
 }
 

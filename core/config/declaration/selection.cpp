@@ -5,7 +5,6 @@
 
 #include "core/config/algorithm.hpp"
 #include "core/config/declaration/check/library.hpp"
-#include "core/config/dialect.hpp"
 #include "core/config/load/defaults.hpp"
 #include "lib/base/error.hpp"
 #include "lib/base/text.hpp"
@@ -54,13 +53,14 @@ Switched switch_of(const yaml::Node& root, const Installed& backend) {
 
 class Selector {
  public:
-  Selector(const yaml::Node& root, std::shared_ptr<Catalog> catalog) : root_(root) {
+  Selector(const yaml::Node& root, std::shared_ptr<Catalog> catalog, const Compat& compat) : root_(root) {
     out_.catalog = std::move(catalog);
+    out_.sections = compat.sections;
+    choose_generator(compat.engines);
   }
 
   Selection run() {
     choose_backend();
-    out_.generator = chosen(plugin::Kind::generator, "policy.generation", generator_name());
     choose_loss();
     choose_environments();
     find_dormant();
@@ -105,7 +105,7 @@ class Selector {
 
   // A section of another system's that is switched on, and no plugin that it belongs to.
   void refuse_missing_backend() {
-    for (const DialectSection& section : dialect_sections()) {
+    for (const OtherSection& section : out_.sections) {
       if (section.block != "policy" || out_.catalog->find(plugin::Kind::backend, std::string(section.plugin))) continue;
       const std::string key = fmt::format("policy.{}.{}", section.section, section.key);
       const std::optional<yaml::Node> value = value_at(root_, key);
@@ -127,9 +127,12 @@ class Selector {
   }
 
   // An engine of another system that nothing here serves is read as the default (config/synonyms.cpp tells so).
-  std::string generator_name() const {
+  void choose_generator(std::span<const std::string_view> engines) {
     const std::string name = text_at(root_, "policy.generation.backend", kDefaultGenerator);
-    return is_foreign_engine(name) && !out_.catalog->find(plugin::Kind::generator, name) ? kDefaultGenerator : name;
+    out_.is_engine_replaced =
+        std::ranges::find(engines, name) != engines.end() && !out_.catalog->find(plugin::Kind::generator, name);
+    out_.generator =
+        chosen(plugin::Kind::generator, "policy.generation", out_.is_engine_replaced ? kDefaultGenerator : name);
   }
 
   void choose_loss() {
@@ -250,8 +253,8 @@ bool Selection::is_chosens(const std::string& block, const std::string& name) co
   });
 }
 
-Selection select_plugins(const yaml::Node& root, std::shared_ptr<Catalog> catalog) {
-  return Selector(root, std::move(catalog)).run();
+Selection select_plugins(const yaml::Node& root, std::shared_ptr<Catalog> catalog, const Compat& compat) {
+  return Selector(root, std::move(catalog), compat).run();
 }
 
 void open_check_libraries(const yaml::Node& root, Selection& selection) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/config/compat.hpp"
 #include "core/config/declaration/catalog.hpp"
 #include "core/config/problem.hpp"
 
@@ -37,7 +38,9 @@ struct Selection {
   Chosen backend, generator, loss;
   std::vector<Chosen> environments;
   std::vector<Dormant> dormant;
-  std::vector<Problem> problems;  // two that are chosen at once, none, one that is not installed
+  std::vector<Problem> problems;           // two that are chosen at once, none, one that is not installed
+  std::span<const OtherSection> sections;  // of other systems
+  bool is_engine_replaced = false;  // policy.generation.backend names one of theirs, and the default is chosen for it
 
   std::vector<const Chosen*> all() const;
   // True for a section or key that a chosen plugin of this block owns.
@@ -53,7 +56,7 @@ std::string choosing_key(plugin::Kind kind, const std::string& block);
 
 // Reads the keys that choose plugins (policy.backend and the switches that manifests declare,
 // policy.generation.backend, loss_fn.plugin, env.<name>.plugin or else `type` or the name), interpolations included.
-Selection select_plugins(const yaml::Node& root, std::shared_ptr<Catalog> catalog);
+Selection select_plugins(const yaml::Node& root, std::shared_ptr<Catalog> catalog, const Compat& compat = {});
 
 // Starts the check libraries of the chosen plugins, where plugins.allow_insecure_dirs or their folders permit it.
 void open_check_libraries(const yaml::Node& root, Selection& selection);

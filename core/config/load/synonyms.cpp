@@ -1,6 +1,6 @@
 #include "core/config/load/load.hpp"
 
-#include "core/config/dialect.hpp"
+#include "core/config/algorithm.hpp"
 
 namespace hexad::config {
 namespace {
@@ -42,8 +42,7 @@ std::vector<Problem> replace_synonyms(yaml::Node& root, const Schema& schema, co
   }
   // An engine of another system's, where no plugin serves it: the selection has taken the default already.
   yaml::Node* engine = root.find("policy.generation.backend");
-  if (engine && engine->is_string() && is_foreign_engine(engine->as_string()) && !selection.generator.name.empty() &&
-      engine->as_string() != selection.generator.name)
+  if (selection.is_engine_replaced && engine && engine->is_string())
     replace(*engine, *schema.find("policy.generation.backend"), engine->as_string(), kDefaultGenerator,
             "that engine does not run here, and settings of its own are not read");
   return problems;

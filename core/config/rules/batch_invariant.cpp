@@ -1,5 +1,5 @@
 // policy.batch_invariant: what it does not go with.
-#include "core/config/dialect.hpp"
+#include "core/config/algorithm.hpp"
 #include "core/config/rules/rules.hpp"
 #include "lib/base/text.hpp"
 

@@ -1,4 +1,4 @@
-#include "core/config/dialect.hpp"
+#include "core/config/algorithm.hpp"
 #include "core/config/schema/blocks.hpp"
 
 namespace hexad::config {
