@@ -6,13 +6,14 @@ namespace {
 
 const std::string kSampling = "actor_infer.generating_args.";
 
-void set_generator(Pass& p) {
+void set_generator(Pass& p, const yaml::Node& settings, Part& known) {
   const char* const key = "actor_infer.strategy_args.strategy_name";
   const std::string name = p.file.text(key).value_or("vllm");
-  const bool engine = name == "vllm" || name == "sglang" || name == "hf_infer";
+  const bool engine = name == "vllm" || name == "hf_infer";
   p.set("policy.generation.backend", std::string(engine ? "native" : name), key);
+  if (engine || name == "sglang") p.file.given("actor_infer.strategy_args.strategy_config");
+  if (name == "sglang") translate_sglang(p, settings, known);
   if (!engine) return;
-  p.file.given("actor_infer.strategy_args.strategy_config");
   p.file.notice(key, fmt::format("'{}' is the native generator here, which sizes itself: strategy_config is not read; "
                                  "hexad: {{policy: {{generation: {{backend: ...}}}}}} names another",
                                  name));
@@ -44,8 +45,8 @@ void check_validation(Pass& p) {
 
 }  // namespace
 
-void translate_generation(Pass& p) {
-  set_generator(p);
+void translate_generation(Pass& p, const yaml::Node& settings, Part& known) {
+  set_generator(p, settings, known);
   set_sampling(p);
   check_validation(p);
   for (const char* role : {"actor_train", "actor_infer"}) {

@@ -84,7 +84,12 @@ void translate_samples(Pass& pass);    // how the samples of a rollout are share
 void translate_batching(Pass& pass);   // packing, dynamic batching
 void translate_strategy(Pass& pass, Part& settings, const std::string& name);
 void translate_megatron(Pass& pass, Part& settings);
-void translate_generation(Pass& pass);
+void translate_generation(Pass& pass, const yaml::Node& settings, Part& known);
+// Whether actor_infer's strategy is sglang. Of its strategy_config: `settings` all, `known` what ROLL or a key of ours
+// names; the rest is flags of the server.
+bool is_sglang(const yaml::Node& file);
+yaml::Node known_settings(const yaml::Node& settings);
+void translate_sglang(Pass& pass, const yaml::Node& settings, Part& known);
 void translate_async(Pass& pass);  // behind translate_devices and translate_algorithm
 void translate_data(Pass& pass);   // data
 void translate_template(Pass& pass);

@@ -37,9 +37,9 @@ std::set<std::string> variables(const yaml::Node& file) {
   return result;
 }
 
-// strategy_config, with its additional_configs beside the other keys.
-yaml::Node settings_of(const yaml::Node& file) {
-  const yaml::Node* config = file.find("actor_train.strategy_args.strategy_config");
+// A role's strategy_config, with its additional_configs beside the other keys.
+yaml::Node settings_of(const yaml::Node& file, const std::string& role) {
+  const yaml::Node* config = file.find(role + ".strategy_args.strategy_config");
   yaml::Node settings = config && config->is_map() ? *config : yaml::Node(yaml::Node::Map{}, file.location());
   const yaml::Node* found = settings.child("additional_configs");
   if (!found || !found->is_map()) return settings;
@@ -51,7 +51,13 @@ yaml::Node settings_of(const yaml::Node& file) {
   return settings;
 }
 
-void run(Pass& p, Part& settings, const std::string& strategy, bool preferences) {
+// Of actor_infer: what its strategy_config holds, and what of it is known.
+struct Inference {
+  const yaml::Node& settings;
+  Part& known;
+};
+
+void run(Pass& p, Part& settings, Inference inference, const std::string& strategy, bool preferences) {
   translate_places(p);
   translate_devices(p);
   if (!preferences) {
@@ -68,7 +74,7 @@ void run(Pass& p, Part& settings, const std::string& strategy, bool preferences)
   }
   translate_samples(p);
   translate_batching(p);
-  translate_generation(p);
+  translate_generation(p, inference.settings, inference.known);
   translate_reference(p);
   translate_data(p);
 }
@@ -102,18 +108,23 @@ Translation translate(yaml::Node file) {
   Part part(file, preferences ? preference_schema() : roll_schema(), "");
   const std::string strategy = part.text(strategy_key).value_or("");
   part.value(settings_key);
-  const yaml::Node settings_node = settings_of(file);
+  const yaml::Node settings_node = settings_of(file, "actor_train");
   const Schema* schema = strategy_schema(strategy);
   static const Schema none;
   Part settings(settings_node, schema ? *schema : none, std::string(settings_key) + ".");
   Pass pass{part, yaml::Node(yaml::Node::Map{}, file.location())};
-  run(pass, settings, strategy, preferences);
+  const Schema* const sglang = is_sglang(file) ? strategy_schema("sglang") : nullptr;
+  const yaml::Node inference_node = settings_of(file, "actor_infer");
+  const yaml::Node known_node = sglang ? known_settings(inference_node) : yaml::Node(yaml::Node::Map{});
+  Part inference(known_node, sglang ? *sglang : none, "actor_infer.strategy_args.strategy_config.");
+  run(pass, settings, {inference_node, inference}, strategy, preferences);
 
   const yaml::Node* hexad = part.given("hexad");
   if (hexad && hexad->is_map()) merge(pass.out, {}, *hexad);
   std::vector<Missing> missing;
   std::vector<Problem> problems = part.problems(missing);
   if (schema) std::ranges::move(settings.problems(missing), std::back_inserter(problems));
+  if (sglang) std::ranges::move(inference.problems(missing), std::back_inserter(problems));
   return {std::move(pass.out), in_few_lines(std::move(problems), std::move(missing), file)};
 }
 

@@ -39,10 +39,12 @@ const Schema& preference_schema() {
 }
 
 const Schema* strategy_schema(const std::string& name) {
-  static const Schema megatron = made_by(add_megatron), deepspeed = made_by(add_deepspeed), fsdp2 = made_by(add_fsdp2);
+  static const Schema megatron = made_by(add_megatron), deepspeed = made_by(add_deepspeed), fsdp2 = made_by(add_fsdp2),
+                      sglang = made_by(add_sglang);
   if (name.starts_with("megatron_")) return &megatron;
   if (name.starts_with("deepspeed_")) return &deepspeed;
   if (name.starts_with("fsdp2_")) return &fsdp2;
+  if (name == "sglang") return &sglang;
   return nullptr;
 }
 

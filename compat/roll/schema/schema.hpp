@@ -20,5 +20,6 @@ void add_preferences(Schema& schema);  // the DPO pipeline's own
 void add_megatron(Schema& schema);
 void add_deepspeed(Schema& schema);
 void add_fsdp2(Schema& schema);
+void add_sglang(Schema& schema);
 
 }  // namespace hexad::config::roll
