@@ -1,5 +1,6 @@
 #include "plugins/sglang_bridge/settings.hpp"
 
+#include "plugins/server_bridge/arguments.hpp"
 #include "plugins/sglang_bridge/arguments.hpp"
 
 namespace hexad::sglang {
@@ -7,12 +8,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kPauseMode = "sglang_cfg.sglang_server_config.pause_generation_mode";
+const std::string kServer = "sglang_cfg.sglang_server_config.";
 
+// What becomes of requests that run: as the key says, else what NeMo-RL's keys of asynchronous runs ask for.
 std::string read_pause_mode(const sdk::Config& config) {
-  std::string mode = config.get(kPauseMode, "retract");
-  if (mode == "retract" || mode == "in_place" || mode == "abort") return mode;
-  sdk::fail(HEXAD_INVALID_ARGUMENT, "%s: got '%s', wanted retract, in_place or abort", kPauseMode, mode.c_str());
+  const std::string key = kServer + "pause_generation_mode";
+  if (const Json mode = bridge::subtree(config, key); !mode.is_null()) {
+    if (mode == "retract" || mode == "in_place" || mode == "abort") return mode.get<std::string>();
+    sdk::fail(HEXAD_INVALID_ARGUMENT, "%s: got '%s', wanted retract, in_place or abort", key.c_str(),
+              bridge::word_of(mode).c_str());
+  }
+  const Json runs = bridge::subtree(config, kServer + "in_flight_weight_updates");
+  const Json anew = bridge::subtree(config, kServer + "recompute_kv_cache_after_weight_updates");
+  if (runs == true && anew == false) return "in_place";
+  return runs == false ? "abort" : "retract";
 }
 
 int64_t read_stream_interval(const sdk::Config& config) {

@@ -5,6 +5,18 @@
 using namespace config_test;
 using hexad::config::duration_seconds;
 
+TEST_CASE("an SGLang server knows whether requests run while weights are updated") {
+  const std::string at = "policy.generation.sglang_cfg.sglang_server_config.";
+  const auto in_flight = [&](const Overrides& more) {
+    Overrides all = {"++policy.generation.backend=sglang"};
+    all.insert(all.end(), more.begin(), more.end());
+    return resolve_text(all).root.as_bool(at + "in_flight_weight_updates");
+  };
+  CHECK(!in_flight({}));
+  CHECK(in_flight({"++grpo.async_grpo.in_flight_weight_updates=true"}));
+  CHECK(!in_flight({"++grpo.async_grpo.in_flight_weight_updates=true", "++" + at + "in_flight_weight_updates=false"}));
+}
+
 TEST_CASE("a section that does not train is replaced in silence") {
   const std::string key = "policy.megatron_cfg.moe_token_dispatcher_type";
   const auto asleep = resolve_text({"++" + key + "=flex"});

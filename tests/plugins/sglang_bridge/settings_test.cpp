@@ -178,6 +178,23 @@ TEST_CASE("each key of sglang_cfg is told to SGLang, or changes how it is asked"
   for (const auto& [key, value] : keys) CHECK_MESSAGE(settings_of(key, value) != settings_of("", nullptr), key);
 }
 
+TEST_CASE("without a key of its own pausing follows NeMo-RL's keys of asynchronous runs") {
+  const std::string server = "sglang_cfg/sglang_server_config";
+  struct Row {
+    bool in_flight, recompute;
+    const char* mode;
+  };
+  for (const Row& row :
+       {Row{false, false, "abort"}, {false, true, "abort"}, {true, false, "in_place"}, {true, true, "retract"}}) {
+    CAPTURE(row.mode);
+    Json keys = {{"in_flight_weight_updates", row.in_flight},
+                 {"recompute_kv_cache_after_weight_updates", row.recompute}};
+    CHECK(settings_of(server, keys) == settings_of(server + "/pause_generation_mode", row.mode));
+    keys["pause_generation_mode"] = "retract";
+    CHECK(settings_of(server, keys) == settings_of(server + "/pause_generation_mode", "retract"));
+  }
+}
+
 TEST_CASE("an SGLang server on CUDA over several devices is refused, unless they are named") {
   using hexad::sglang::refuse_several_devices;
   for (const char* key : {"tp_size", "pp_size", "dp_size", "ep_size"}) {
