@@ -198,6 +198,7 @@ bool Fleet::take_chunk(Entry& entry, Server& server, std::string_view data) {
     return true;
   }
   require_known(chunk.tokens);
+  require_given(chunk.spans);
   if (!entry.finish.empty() && !chunk.tokens.empty()) throw std::runtime_error("tokens after the stream has ended");
   entry.add(chunk, version_);
   server.load -= static_cast<int64_t>(chunk.tokens.size());
@@ -211,6 +212,18 @@ void Fleet::require_known(const std::vector<int32_t>& tokens) const {
     if (settings_.vocabulary > 0 && token >= settings_.vocabulary) {
       throw std::runtime_error(fmt::format("token {}, and the model has {}: is it the server of another model?", token,
                                            settings_.vocabulary));
+    }
+  }
+}
+
+// Newer weights than this run's are somebody else's, who gives them numbers too.
+void Fleet::require_given(const std::vector<hexad_version_span>& spans) const {
+  for (const hexad_version_span& span : spans) {
+    if (span.version > version_) {
+      throw std::runtime_error(
+          fmt::format("its weights are called '{}', and the newest that this run has given it are '{}': does somebody "
+                      "else update this server?",
+                      span.version, version_));
     }
   }
 }

@@ -78,7 +78,8 @@ class Fleet {
   void on_end(uint64_t id, const HttpResult& result);
   // Of bytes that brought nothing new: throws std::runtime_error if such have come for too long.
   void require_progress(Entry& entry) const;
-  void require_known(const std::vector<int32_t>& tokens) const;  // throws std::runtime_error
+  void require_known(const std::vector<int32_t>& tokens) const;            // throws std::runtime_error
+  void require_given(const std::vector<hexad_version_span>& spans) const;  // the same
   // Whether it brings something new: tokens, or an end.
   bool take_chunk(Entry& entry, Server& server, std::string_view data);
   void settle(Entry& entry, const HttpResult& result);

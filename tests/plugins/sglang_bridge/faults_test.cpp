@@ -34,6 +34,8 @@ const Case kCases[] = {
     {{.kind = Fault::outside, .after = 4}, "token 97, and the model has 97: is it the server of another model?"},
     {{.kind = Fault::too_many, .after = 4}, "9 more tokens, 8 were left of the 12 asked for"},
     {{.kind = Fault::short_spans, .after = 4}, "weight_versions has spans for 1 of"},
+    {{.kind = Fault::newer, .after = 4},
+     "its weights are called '999', and the newest that this run has given it are '0': does somebody else"},
     {{.kind = Fault::let_go, .after = 4}, "let go of it (abort)"},
     {{.kind = Fault::no_done, .after = 4}, "ended its answer before the stream's last event"},
     {{.kind = Fault::endless, .after = 4}, "an event of the stream is longer than 64 MiB"},

@@ -36,6 +36,7 @@ struct Fault {
     outside,      // a token that the model has not
     too_many,     // more tokens than were asked for
     short_spans,  // weight_versions that end too early
+    newer,        // a token of weights that the run has not given
     let_go,       // an end of type abort, with the tokens so far
     no_done,      // the stream ends without [DONE]
     hang,         // nothing any more
@@ -314,6 +315,11 @@ class FakeSglang {
         break;
       case Fault::outside:
         add(kVocab);
+        event = event_of(run, nullptr);
+        break;
+      case Fault::newer:
+        add(7);
+        run.versions.back() = "999";
         event = event_of(run, nullptr);
         break;
       case Fault::too_many:
