@@ -45,7 +45,8 @@ test: build lint
 test-layouts: build
 	ctest --preset $(PRESET) -C layouts -L layouts --verbose
 
-# An asynchronous run over spawned servers that meets 100 faults by name: minutes, on two cores.
+# Asynchronous runs over servers of each engine that meet 100 faults by name, and runs that have to end: minutes, on
+# two cores.
 test-faults: build
 	ctest --preset $(PRESET) -C faults -L faults --verbose
 

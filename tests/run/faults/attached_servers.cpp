@@ -26,15 +26,15 @@ int free_port() {
 
 }  // namespace
 
-AttachedServers::AttachedServers(int count, const std::filesystem::path& program, const std::string& model_dir,
-                                 const std::map<std::string, std::string>& environment) {
+AttachedServers::AttachedServers(int count, const std::filesystem::path& program, const std::string& model_option,
+                                 const std::string& model_dir, const std::map<std::string, std::string>& environment) {
   for (int i = 0; i < count; ++i) {
     const std::string port = std::to_string(free_port());
     urls_.push_back("http://127.0.0.1:" + port);
     pids_.push_back(::fork());
     if (pids_.back() != 0) continue;
     for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
-    ::execl(program.c_str(), program.c_str(), "--model", model_dir.c_str(), "--port", port.c_str(), nullptr);
+    ::execl(program.c_str(), program.c_str(), model_option.c_str(), model_dir.c_str(), "--port", port.c_str(), nullptr);
     ::_exit(127);
   }
 }

@@ -11,9 +11,9 @@ namespace faults {
 
 class AttachedServers {
  public:
-  // `environment` is set beside this process's.
-  AttachedServers(int count, const std::filesystem::path& program, const std::string& model_dir,
-                  const std::map<std::string, std::string>& environment);
+  // `model_option`: the program's for a model. `environment` is set beside this process's.
+  AttachedServers(int count, const std::filesystem::path& program, const std::string& model_option,
+                  const std::string& model_dir, const std::map<std::string, std::string>& environment);
   ~AttachedServers();  // kills them
   AttachedServers(const AttachedServers&) = delete;
   AttachedServers& operator=(const AttachedServers&) = delete;

@@ -39,7 +39,9 @@ const std::string& mount_options() {
   return options;
 }
 
-fs::path server_program() { return toy::hexad().parent_path().parent_path() / "tests/faulty_vllm"; }
+fs::path server_program(const std::string& engine) {
+  return toy::hexad().parent_path().parent_path() / ("tests/faulty_" + engine);
+}
 
 // Of "hexad-<run>-<id>-<attempt>".
 std::string id_of(const std::string& request) {
@@ -68,7 +70,8 @@ bool FaultyRun::has_own_disks() const { return can_fill_disks() && !size_.attach
 FaultyRun::FaultyRun(const RunSize& size, const Json& schedule) : size_(size), schedule_(schedule) {
   for (const char* folder : {"disks/refit", "disks/checkpoints", "faults"}) fs::create_directories(dir_ / folder);
   dir_.write("faults/schedule.json", schedule.dump());
-  const AttachedServers servers(size.attached ? size.servers : 0, server_program(),
+  const AttachedServers servers(size.attached ? size.servers : 0, server_program(size.engine),
+                                size.engine == "vllm" ? "--model" : "--model-path",
                                 source() + "/configs/quickstart_model", environment());
   ended_ = toy::Program(command(), arguments(servers.urls()), "").wait(size.timeout_s);
 }
@@ -93,28 +96,30 @@ std::map<std::string, std::string> FaultyRun::environment() const {
           {"HEXAD_FAULTS_REFIT_DIR", (dir_ / "disks/refit").string()},
           {"HEXAD_FAULTS_CHECKPOINT_DIR", (dir_ / "disks/checkpoints").string()},
           {"HEXAD_FAULTS_STOP_S", "2.3"},
-          {"HEXAD_FAULTS_TOKEN_MS", "3"}};
+          {"HEXAD_FAULTS_TOKEN_MS", "3"},
+          {"HEXAD_FAULTS_ALWAYS", size_.always}};
 }
 
 Texts FaultyRun::arguments(const Texts& urls) const {
   const auto path = [&](const char* name) { return (dir_ / name).string(); };
   // Servers that stay away for good are told by their connections: one that is only slow must not count as such.
   const double patience = size_.attached ? 10 : 1;
-  Json vllm_cfg = {{"num_servers", size_.servers},
-                   {"server_command", {server_program().string()}},
-                   {"server_log_dir", path("servers")},
-                   {"refit_dir", path("disks/refit")},
-                   {"stall_timeout_s", 1.5 * patience},
-                   {"control_timeout_s", 1.5 * patience},
-                   {"health_timeout_s", 0.5 * patience},
-                   {"startup_timeout_s", 2 * patience},
-                   {"lost_timeout_s", 40},
-                   {"max_attempts", 20},
-                   {"env_vars", environment()}};
-  if (size_.attached) vllm_cfg["server_urls"] = urls;
+  Json cfg = {{"num_servers", size_.servers},
+              {"server_command", {server_program(size_.engine).string()}},
+              {"server_log_dir", path("servers")},
+              {"refit_dir", path("disks/refit")},
+              {"stall_timeout_s", 1.5 * patience},
+              {"control_timeout_s", 1.5 * patience},
+              {"health_timeout_s", 0.5 * patience},
+              {"startup_timeout_s", 2 * patience},
+              {"lost_timeout_s", size_.always.empty() ? 40 : 5},
+              {"max_attempts", size_.always.empty() ? 20 : 3},
+              {"env_vars", environment()}};
+  if (size_.attached) cfg["server_urls"] = urls;
+  if (size_.engine == "sglang") cfg["stream_interval"] = 4;
   const Json config = {{"defaults", source() + "/configs/quickstart_async.yaml"},
-                       {"policy", {{"generation", {{"vllm_cfg", vllm_cfg}}}}}};
-  const Texts run = {"policy.generation.backend=vllm",
+                       {"policy", {{"generation", {{size_.engine + "_cfg", cfg}}}}}};
+  const Texts run = {"policy.generation.backend=" + size_.engine,
                      "++policy.generation.ignore_eos=true",
                      "++policy.generation.stop_token_ids=[]",
                      "policy.generation.max_new_tokens=40",
@@ -133,6 +138,7 @@ Texts FaultyRun::arguments(const Texts& urls) const {
                      "++checkpointing.checkpoint_dir=" + path("disks/checkpoints")};
   Texts all = {"train", dir_.write("run.yaml", config.dump()).string()};
   all.insert(all.end(), run.begin(), run.end());
+  all.insert(all.end(), size_.more.begin(), size_.more.end());
   return all;
 }
 
@@ -167,6 +173,13 @@ void FaultyRun::check_samples() const {
     for (const auto& [prompt, count] : of_prompt) CHECK(count == size_.generations);
   }
   CHECK(static_cast<int64_t>(trained.size()) == size_.samples());
+}
+
+void FaultyRun::check_refused(const std::string& words) const {
+  INFO(ended_.out, ended_.err, worker_log());
+  CHECK(ended_.code != 0);
+  CHECK_MESSAGE(contains(ended_.out + ended_.err, words), size_.always, ": wanted ", words);
+  CHECK(!fs::exists(dir_ / "logs/exp_001/train_data_step1.jsonl"));
 }
 
 void FaultyRun::check_times() const {

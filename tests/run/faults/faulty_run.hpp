@@ -1,4 +1,4 @@
-// An asynchronous GRPO run over vLLM servers that fail by a schedule, and what it leaves behind.
+// An asynchronous GRPO run over servers of an engine that fail by a schedule, and what it leaves behind.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -15,9 +15,12 @@ namespace faults {
 using Json = nlohmann::ordered_json;
 
 struct RunSize {
+  std::string engine = "vllm";
   int steps = 1, prompts = 4, generations = 4, servers = 3;
   bool attached = false;  // the servers are not the run's own: what is killed stays away
   double timeout_s = toy::kPatienceS;
+  std::string always = {};             // a point and a kind: the fault of every server at every occasion
+  std::vector<std::string> more = {};  // overrides
 
   int64_t groups() const { return int64_t{1} * steps * prompts; }
   int64_t samples() const { return groups() * generations; }
@@ -31,6 +34,8 @@ class FaultyRun {
   // Exit 0; every group trained, none dropped; every sample of every step is one that a server has drawn to its end,
   // each request's once.
   void check_samples() const;
+  // It ended with an error that says so, and trained on nothing.
+  void check_refused(const std::string& words) const;
   // No step waited beyond its deadlines.
   void check_times() const;
   // Every fault of the schedule has come, and the log says of each what was done about it.

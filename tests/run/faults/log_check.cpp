@@ -44,6 +44,9 @@ std::string LogCheck::answer_to(const nlohmann::ordered_json& fault) {
   const std::string named = "fault " + fault.at("name").get<std::string>();
   const std::string server = fmt::format("(http://127.0.0.1:{})", fault.at("port").get<int>());
   const std::string request = fmt::format("request {}: ", request_id(fault.at("request")));
+  const std::string path = fault.at("path");
+  // Nobody waits for the answer to an abort.
+  if (point == "abort" && kind != "kill") return "the abort was lost, and its answer counts for nothing";
   if (kind == "kill" || kind == "late_kill")
     return take(since, {own_servers_ ? Parts{server, named, "ended with ", "It is started again in"}
                                      : Parts{server, "requests go on elsewhere"}});
@@ -68,12 +71,12 @@ std::string LogCheck::answer_to(const nlohmann::ordered_json& fault) {
   const char* done[] = {"It goes on with the ", "requests go on elsewhere", "It is asked again in"};
   std::vector<Parts> wanted;
   for (const char* what : done) {
-    if (kind == "status" || kind == "wrong_json" || kind == "wrong_count") {
-      wanted.push_back({server, named, what});
-    } else if (!fault.at("request").get<std::string>().empty()) {
+    wanted.push_back({server, named, what});
+    if (!fault.at("request").get<std::string>().empty()) {
       wanted.push_back({server, request, what});
-    } else {
-      wanted.push_back({server, point == "reload" ? "/collective_rpc" : "/" + point, what});
+    } else if (!kind.starts_with("status")) {
+      wanted.push_back({server, path, what});
+      if (kind == "stranger") wanted.push_back({server, "it serves another model", what});
       if (point == "reload") wanted.push_back({server, "reload_weights", what});
     }
   }

@@ -1,0 +1,50 @@
+// Where a run's servers may fail and how, and a schedule of such faults.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tests/run/faults/faulty_run.hpp"
+#include "tests/support/report.hpp"
+
+namespace faults {
+
+struct Point {
+  const char* phase;
+  const char* point;
+  std::vector<const char*> kinds;
+  int each;  // occasions from one fault to the next
+};
+
+// So many, point by point, by the name "phase-point-kind-number". They take half a second each on the average: a run
+// has to last longer.
+inline Json schedule_of(const std::vector<Point>& points, int64_t count) {
+  constexpr int kFirst = 4;
+  const auto quiet_ms = [](const Point& point, const std::string& kind) {
+    if (point.phase == std::string("start")) return 0;
+    return kind == "stop" || kind == "hang" ? 2000 : 300;
+  };
+  if (!FaultyRun::can_fill_disks()) test_report::skipped("no disk can be mounted: faults disk_full");
+  Json faults = Json::array();
+  for (int round = 0; static_cast<int64_t>(faults.size()) < count; ++round) {
+    for (const Point& point : points) {
+      if (static_cast<int64_t>(faults.size()) == count) break;
+      const std::string kind = point.kinds[static_cast<size_t>(round) % point.kinds.size()];
+      if (kind == "disk_full" && !FaultyRun::can_fill_disks()) continue;
+      faults.push_back({{"name", fmt::format("{}-{}-{}-{}", point.phase, point.point, kind, round + 1)},
+                        {"point", point.point},
+                        {"kind", kind},
+                        {"occasion", kFirst + round * point.each},
+                        {"quiet_ms", quiet_ms(point, kind)}});
+    }
+  }
+  return faults;
+}
+
+inline void check(const FaultyRun& run) {
+  run.check_samples();
+  run.check_times();
+  run.check_faults();
+  run.check_nothing_left();
+}
+
+}  // namespace faults
