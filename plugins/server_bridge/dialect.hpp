@@ -122,6 +122,10 @@ class Dialect {
   // How a server is started that takes weights at all, and by this transport: in messages.
   virtual std::string wants_updates() const = 0;
   virtual std::string wants_transport(const std::string& transport) const = 0;
+  // Whether a server with these facts takes weights by this transport, other than by disk.
+  virtual bool takes(const Facts& facts, const std::string& transport) const {
+    return facts.weight_transfer == transport;
+  }
 };
 
 }  // namespace hexad::bridge

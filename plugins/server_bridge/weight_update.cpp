@@ -16,7 +16,8 @@ namespace fs = std::filesystem;
 // what is written.
 Channel* WeightUpdate::choose_channel(const sdk::Call& call) {
   const std::string& wanted = settings_.transport;
-  if (wanted == "disk" || !servers_.has_weights() || call.device().device_type != kDLCUDA) return nullptr;
+  const bool possible = !wanted.empty() || call.device().device_type == kDLCUDA;
+  if (wanted == "disk" || !servers_.has_weights() || !possible) return nullptr;
   servers_.await_first_starts(call);
   const bool direct = !wanted.empty() || channel_;  // servers may see no disk of ours
   if (direct) servers_.await_any(call);
@@ -26,7 +27,7 @@ Channel* WeightUpdate::choose_channel(const sdk::Call& call) {
   for (const Target& target : targets) {
     const std::string& offered = target.facts.weight_transfer;
     if (backend.empty()) backend = offered;
-    if (offered == backend && !offered.empty()) continue;
+    if (!backend.empty() && dialect_.takes(target.facts, backend)) continue;
     if (wanted.empty()) return nullptr;
     sdk::fail(HEXAD_FAILED_PRECONDITION,
               "policy.generation.refit_transport: got '%s', and %s (%s %s) offers %s. %s, or leave the key out",
@@ -41,7 +42,7 @@ Channel* WeightUpdate::choose_channel(const sdk::Call& call) {
 // Those that the channel reaches, as they are once the others stand still: one that failed at the pause is none.
 std::vector<Target> WeightUpdate::reached_by(const Channel& channel) {
   std::vector<Target> targets = control_.takes_weights();
-  std::erase_if(targets, [&](const Target& target) { return target.facts.weight_transfer != channel.backend(); });
+  std::erase_if(targets, [&](const Target& target) { return !dialect_.takes(target.facts, channel.backend()); });
   return targets;
 }
 
@@ -55,7 +56,7 @@ void WeightUpdate::begin(const sdk::Call& call, int64_t version) {
   checkpoint_.reset();
   failure_.clear();
   if (Channel* const channel = choose_channel(call)) {
-    direct_.reset(new DirectUpdate{ServerPool::Halt(servers_), Delivery(call, dialect_, *channel, control_,
+    direct_.reset(new DirectUpdate{ServerPool::Halt(servers_), Delivery(call, version, dialect_, *channel, control_,
                                                                         reached_by(*channel), settings_.deadlines)});
   } else {
     checkpoint_.emplace(work_.weights(version), settings_.model_name, settings_.deadlines.control,

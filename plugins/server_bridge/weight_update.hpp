@@ -2,7 +2,7 @@
 //
 // Over disk, weights are written as they come, and end(commit) has every server pause with its requests kept, load them
 // and go on; a server that fails at it is out until it has loaded what is in force. Fails if all that are there fail at
-// it again and again: then those before stay in force. From GPU to GPU servers pause at begin and take each bucket as
+// it again and again: then those before stay in force. Without a disk servers pause at begin and take each bucket as
 // it comes; one that fails at it is out until the next update.
 //
 // Threads: begin, add and end are the host's calls of class C, as those of the ServerPool: one at a time, on any thread
@@ -44,7 +44,7 @@ class WeightUpdate {
   bool under_way() const { return under_way_; }
 
  private:
-  // An update that goes from GPU to GPU. Servers stand still from its first bucket on, as they load each at once.
+  // An update that goes without a disk. Servers stand still from its first bucket on, as they load each at once.
   struct DirectUpdate {
     ServerPool::Halt halted;
     Delivery delivery;

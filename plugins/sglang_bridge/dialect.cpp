@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "plugins/server_bridge/refit/channel.hpp"
 #include "plugins/sglang_bridge/protocol/event.hpp"
 #include "plugins/sglang_bridge/protocol/probes.hpp"
 #include "plugins/sglang_bridge/protocol/request_body.hpp"
+#include "plugins/sglang_bridge/refit/update_groups.hpp"
 
 namespace hexad::sglang {
 namespace {
@@ -112,14 +112,14 @@ std::vector<Post> Dialect::wake(int32_t level) const {
   return {{"/resume_memory_occupation", Json{{"tags", tags_of(level)}}.dump()}, resume()};
 }
 
-std::unique_ptr<bridge::Channel> Dialect::channel(const std::string& transport, bridge::Control&) const {
-  sdk::fail(HEXAD_UNIMPLEMENTED, "refit_transport: got '%s', wanted disk with SGLang", transport.c_str());
+std::unique_ptr<bridge::Channel> Dialect::channel(const std::string&, bridge::Control& control) const {
+  return std::make_unique<UpdateGroups>(control, settings_.patience, settings_.goodbye, settings_.refit_address);
 }
 
 std::string Dialect::wants_updates() const {
   return "does not take /continue_generation, without which no weights can be loaded. Use SGLang 0.5.23 or newer";
 }
 
-std::string Dialect::wants_transport(const std::string&) const { return "Set it to disk"; }
+std::string Dialect::wants_transport(const std::string&) const { return "Set it to disk or gloo"; }
 
 }  // namespace hexad::sglang

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "plugins/server_bridge/dialect.hpp"
+#include "plugins/server_bridge/settings.hpp"
 
 namespace hexad::sglang {
 
@@ -17,6 +18,9 @@ struct DialectSettings {
   std::string pause_mode = "retract";  // of /pause_generation
   int64_t stream_interval = 32;        // tokens an event
   bool wants_routes = false;           // routed_experts are asked for
+  // Where servers meet this process for gloo, an IPv4 address of this host, and how long they are waited for.
+  std::string refit_address = "127.0.0.1";
+  bridge::Seconds patience{300}, goodbye{5};
 };
 
 class Dialect : public bridge::Dialect {
@@ -47,6 +51,7 @@ class Dialect : public bridge::Dialect {
   Post begin_update() const override { return {"/begin_weight_update"}; }
   Post end_update() const override { return {"/end_weight_update"}; }
   std::unique_ptr<bridge::Channel> channel(const std::string& transport, bridge::Control& control) const override;
+  bool takes(const Facts&, const std::string& transport) const override { return transport == "gloo"; }
   std::string wants_updates() const override;
   std::string wants_transport(const std::string& transport) const override;
 

@@ -112,15 +112,18 @@ Settings read_settings(const sdk::Call& call, const sdk::Config& config) {
               s.common.model_name.c_str());
   }
   s.common.transport = bridge::read_transport(
-      config, {"disk"},
-      "Weights reach SGLang by disk: leave the key out, or set it to disk. SGLang's groups for gloo and NCCL and its "
-      "CUDA IPC are not built");
+      config, {"disk", "gloo"},
+      "Weights reach SGLang by disk or gloo; without the key by disk. Its groups over NCCL and its CUDA IPC are not "
+      "built");
   if (config.get("return_routed_experts", false)) s.common.routes = bridge::read_route_shape(s.common.model_name);
   s.dialect.wants_routes = s.common.routes.has_value();
   s.dialect.model_type = s.common.model_type;
   s.dialect.max_length = s.common.max_length;
   s.dialect.pause_mode = read_pause_mode(config);
   s.dialect.stream_interval = read_stream_interval(config);
+  s.dialect.refit_address = config.get("sglang_cfg.refit_address", "127.0.0.1");
+  s.dialect.patience = s.common.deadlines.control;
+  s.dialect.goodbye = s.common.deadlines.probe;
   const bool cuda = call.device().device_type == kDLCUDA;
   const Json env_vars = bridge::subtree(config, "sglang_cfg.env_vars");
   const Json cfg = server_cfg(config, s.common), kwargs = bridge::subtree(config, "sglang_kwargs");

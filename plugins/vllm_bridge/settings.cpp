@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "modeling/refit/nccl/sender.hpp"
 #include "plugins/vllm_bridge/arguments.hpp"
-#include "plugins/vllm_bridge/refit/nccl/library.hpp"
 
 namespace hexad::vllm {
 namespace {
@@ -54,7 +54,7 @@ void offer_weight_transfer(const std::string& transport, bridge::SpawnSettings& 
     spawn.arguments.push_back(Json{{"backend", transport}}.dump());
   }
   if (transport == "ipc") spawn.environment.emplace("VLLM_ALLOW_INSECURE_SERIALIZATION", "1");
-  if (const std::string path = nccl_path(); transport == "nccl" && !path.empty())
+  if (const std::string path = refit::nccl_path(); transport == "nccl" && !path.empty())
     spawn.environment.emplace("VLLM_NCCL_SO_PATH", path);
 }
 

@@ -59,12 +59,22 @@ TEST_CASE("replicas of the native generator fit the model") {
       {{{ranks + "2"}, "2 needs a dense model without multi-head latent attention; nearest: 1", {ranks + "1"}}});
 }
 
-TEST_CASE("weights go to vLLM by disk, ipc or nccl, and to native by no such way") {
-  const std::string transport = "/policy.generation.refit_transport=", vllm = "/policy.generation.backend=vllm";
+TEST_CASE("weights go to vLLM by disk, ipc or nccl, to SGLang by disk or gloo, and to native by no such way") {
+  const std::string transport = "/policy.generation.refit_transport=", vllm = "/policy.generation.backend=vllm",
+                    sglang = "/policy.generation.backend=sglang";
   check_rules(kDense, {{{transport + "ipc"},
-                        "policy.generation.refit_transport: got ipc, which is a way to vLLM's servers, and "
+                        "policy.generation.refit_transport: got ipc, which is a way to other servers, and "
                         "policy.generation.backend is native; nearest: null",
                         {transport + "ipc", vllm}},
+                       {{transport + "gloo", vllm},
+                        "policy.generation.refit_transport: got gloo, which is a way to SGLang's servers, and "
+                        "policy.generation.backend is vllm; nearest: disk",
+                        {transport + "disk", vllm}},
+                       {{transport + "nccl", sglang},
+                        "policy.generation.refit_transport: got nccl, wanted disk or gloo with "
+                        "policy.generation.backend sglang: SGLang's groups over NCCL and its CUDA IPC are not built; "
+                        "nearest: gloo",
+                        {transport + "gloo", sglang}},
                        {{transport + "nixl", vllm}, "another weight transport", {transport + "nccl", vllm}}});
 }
 

@@ -53,8 +53,8 @@ void add_placement(Schema& s) {
         "nodes that generate, of a cluster of several; null or 1 on one node")
       .at_least(1);
   s.add("policy.generation.refit_transport", kText | kNull, "null",
-        "how weights reach a generator's servers: disk, ipc (CUDA IPC, on the same GPU) or nccl; null: what they offer")
-      .unavailable("another weight transport", {"null", "disk", "ipc", "nccl"});
+        "how weights reach a generator's servers: disk, gloo, nccl or ipc (CUDA IPC, one GPU); null: what they offer")
+      .unavailable("another weight transport", {"null", "disk", "gloo", "ipc", "nccl"});
   s.section("policy.generation.refit_cfg", "settings of those transports").unavailable("another weight transport", {});
   s.section("policy.generation.refit_cfg.nixl", "NIXL");
   const std::string at = "policy.generation.refit_cfg.nixl";

@@ -122,7 +122,7 @@ void Fleet::wait_for_weights(Server& server) {
   server.was_there = true;
   server.state = Server::State::waiting;
   server.last_error = fmt::format(
-      "it waits for the next weight update: of version {}, which went from GPU to GPU, there is no copy "
+      "it waits for the next weight update: of version {}, which went by no disk, there is no copy "
       "(policy.generation.refit_transport: disk leaves one)",
       version_);
   if (new_state) log_(HEXAD_LOG_WARN, server.label() + ": " + server.last_error);

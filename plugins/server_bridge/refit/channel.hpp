@@ -1,4 +1,4 @@
-// A way for weights to go from this process's GPU into servers, without a disk.
+// A way for weights to go from this process into servers, without a disk.
 #pragma once
 #include <hexad/services.hpp>
 
@@ -14,8 +14,9 @@ class Channel {
 
   // Its name among the transports of the engine.
   virtual const char* backend() const = 0;
-  // Of servers that it has not met, or that have failed since. Those that cannot fail, and leave the targets.
-  virtual void connect(const sdk::Call& call, std::vector<Target>& targets) = 0;
+  // Before an update to a version: of servers that it has not met, or that have failed since. Those that cannot fail,
+  // and leave the targets.
+  virtual void connect(const sdk::Call& call, int64_t version, std::vector<Target>& targets) = 0;
   // Between a server's start and finish of an update. When it returns, every target has taken the bucket in, and its
   // memory may be used again; servers that failed have left the targets.
   virtual void send(const sdk::Call& call, const hexad_weight_list& bucket, std::vector<Target>& targets) = 0;

@@ -12,13 +12,14 @@
 #include "lib/base/file/input_file.hpp"
 #include "lib/base/file/own_file.hpp"
 #include "lib/http/client/event_loop.hpp"
-#include "plugins/server_bridge/refit/host_copy.hpp"
-#include "plugins/server_bridge/refit/weight_names.hpp"
+#include "modeling/refit/host_copy.hpp"
+#include "modeling/refit/weight_names.hpp"
 
 namespace hexad::bridge {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace refit;
 using Json = nlohmann::ordered_json;
 using http::client::Clock;
 using http::client::Milliseconds;

@@ -4,10 +4,10 @@
 
 namespace hexad::bridge {
 
-Delivery::Delivery(const sdk::Call& call, const Dialect& dialect, Channel& channel, Control& control,
+Delivery::Delivery(const sdk::Call& call, int64_t version, const Dialect& dialect, Channel& channel, Control& control,
                    std::vector<Target> targets, const Deadlines& deadlines)
     : dialect_(dialect), channel_(channel), control_(control), targets_(std::move(targets)), deadlines_(deadlines) {
-  channel_.connect(call, targets_);
+  channel_.connect(call, version, targets_);
   open_ = targets_;  // a start that nobody answered may come about all the same
   start();
 }

@@ -9,14 +9,14 @@ namespace hexad::bridge {
 class Delivery {
  public:
   // Servers that do not begin fail. What it is given outlives it.
-  Delivery(const sdk::Call& call, const Dialect& dialect, Channel& channel, Control& control,
+  Delivery(const sdk::Call& call, int64_t version, const Dialect& dialect, Channel& channel, Control& control,
            std::vector<Target> targets, const Deadlines& deadlines);
   // Servers whose update has not ended hold a mixture: they fail.
   ~Delivery();
   Delivery(const Delivery&) = delete;
   Delivery& operator=(const Delivery&) = delete;
 
-  // A bucket of whole weights, in CUDA memory.
+  // A bucket of whole weights.
   void add(const sdk::Call& call, const hexad_weight_list& bucket);
   // The servers that hold the weights now. Throws if nothing came.
   std::vector<Target> finish();

@@ -25,6 +25,13 @@ class Model {
   // std::exception if it cannot be read.
   explicit Model(const std::filesystem::path& dir);
 
+  // The same model with weights of this hash.
+  Model with_weights(uint64_t hash) const {
+    Model other = *this;
+    other.weights_ = hash;
+    return other;
+  }
+
   // Draw `index` of a request, after these tokens.
   Draw next(const std::vector<int32_t>& tokens, const Sampling& sampling, int64_t index) const;
   const std::set<int32_t>& eos() const { return eos_; }

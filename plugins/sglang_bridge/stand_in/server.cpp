@@ -90,6 +90,7 @@ void Server::answer(const Connection& to, const Request& request) {
     return to.reply(200, R"({"message":"Generation paused or continued successfully.","status":"ok"})");
   }
   if (request.path == "/flush_cache") return to.reply(200, "Cache flushed.\n");
+  if (update_by_group(to, request)) return;
   update(to, request);
 }
 
@@ -115,6 +116,19 @@ void Server::update(const Connection& to, const Request& request) {
   model_ = std::make_shared<Model>(body.at("model_path").get<std::string>());
   version_ = body.value("weight_version", version_);
   to.reply(200, R"({"success":true,"message":"Succeeded to update model weights.","num_paused_requests":0})");
+}
+
+// False: the call is another.
+bool Server::update_by_group(const Connection& to, const Request& request) {
+  const auto reply = groups_.answer(request.path, request.body);
+  if (!reply) return false;
+  if (reply->version) {
+    const std::lock_guard lock(mutex_);
+    model_ = std::make_shared<Model>(model_->with_weights(groups_.hash()));
+    version_ = *reply->version;
+  }
+  to.reply(reply->status, reply->body);
+  return true;
 }
 
 void Server::draw(Generation& generation) {

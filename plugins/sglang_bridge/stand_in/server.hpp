@@ -9,6 +9,7 @@
 
 #include "plugins/server_bridge/stand_in/http_server.hpp"
 #include "plugins/server_bridge/stand_in/model.hpp"
+#include "plugins/sglang_bridge/stand_in/weight_groups.hpp"
 
 namespace hexad::sglang::stand_in {
 
@@ -44,6 +45,7 @@ class Server {
  private:
   void answer(const Connection& to, const Request& request);
   void update(const Connection& to, const Request& request);
+  bool update_by_group(const Connection& to, const Request& request);
   void generate(const Connection& to, const Request& request);
   void draw(Generation& generation);
   // Waits until nothing is paused. False: the request was aborted.
@@ -55,6 +57,7 @@ class Server {
   std::string version_ = "default";
   std::set<std::string> aborted_;
   std::atomic<bool> paused_{false};
+  WeightGroups groups_;
   std::atomic<int64_t> aborts_of_all_{0};
 };
 

@@ -5,9 +5,11 @@
 #include <span>
 #include <string>
 
-#include "plugins/vllm_bridge/refit/nccl/library.hpp"
+#include "modeling/refit/nccl/sender.hpp"
 
 namespace hexad::vllm {
+
+using refit::UniqueId;
 
 inline constexpr size_t kIpcHandleBytes = 64;  // of cudaIpcMemHandle_t
 

@@ -39,7 +39,8 @@ std::string settings_of(const std::string& key, const Json& value, const ModelDi
   const hexad::bridge::Settings& s = settings.common;
   const hexad::bridge::Deadlines& d = s.deadlines;
   std::string text = joined(s.spawn.command) + joined(s.spawn.arguments) + joined(s.urls) + s.spawn.log_dir + " " +
-                     s.refit_dir + " " + s.api_key + " " + settings.dialect.pause_mode;
+                     s.refit_dir + " " + s.api_key + " " + settings.dialect.pause_mode + " " +
+                     settings.dialect.refit_address;
   for (const auto& [name, of_it] : s.spawn.environment) text += " " + name + "=" + of_it;
   for (const double number :
        {d.startup.count(), d.control.count(), d.probe.count(), d.stall.count(), d.lost.count(),
@@ -66,8 +67,8 @@ TEST_CASE("numbers and words of sglang_cfg that mean nothing are refused with wh
   CHECK(error_with({{"sglang_server_config", {{"pause_generation_mode", "keep"}}}}) ==
         "sglang_cfg.sglang_server_config.pause_generation_mode: got 'keep', wanted retract, in_place or abort");
   CHECK(error_with({}, {{"refit_transport", "nccl"}})
-            .starts_with("refit_transport: got 'nccl'. Weights reach SGLang "
-                         "by disk"));
+            .starts_with("refit_transport: got 'nccl'. Weights reach SGLang by disk or gloo; without the key by disk"));
+  CHECK(error_with({}, {{"refit_transport", "gloo"}}) == "");
   CHECK(error_with({}, {{"refit_transport", "disk"}}) == "");
   CHECK(error_with({}, {{"return_routed_experts", true}}).starts_with("router replay: "));
   const MoeModelDir experts;
@@ -166,6 +167,7 @@ TEST_CASE("each key of sglang_cfg is told to SGLang, or changes how it is asked"
                                             {"sglang_cfg/server_command", {"other"}},
                                             {"sglang_cfg/server_log_dir", "other"},
                                             {"sglang_cfg/refit_dir", "other"},
+                                            {"sglang_cfg/refit_address", "10.0.0.7"},
                                             {"sglang_cfg/max_attempts", 7},
                                             {"sglang_cfg/seed_requests", false},
                                             {"sglang_cfg/stream_interval", 7},

@@ -12,7 +12,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string pickle_of(const Staging& staging) {
+using namespace refit;
+
+std::string pickle_of(const GpuStaging& staging) {
   const CudaDriver& driver = CudaDriver::get();
   const CudaContext context(staging.device_id());
   std::array<std::byte, kIpcHandleBytes> handle{};
@@ -31,7 +33,7 @@ std::string pickle_of(const Staging& staging) {
 }  // namespace
 
 // Nothing is shared yet: a server is told what its engine cannot guess.
-void IpcChannel::connect(const sdk::Call&, std::vector<Target>& targets) {
+void IpcChannel::connect(const sdk::Call&, int64_t, std::vector<Target>& targets) {
   std::vector<Target> known, met;
   for (const Target& target : targets) {
     const auto found = met_.find(target.index);

@@ -3,8 +3,8 @@
 #include <map>
 #include <string>
 
+#include "modeling/refit/staging.hpp"
 #include "plugins/server_bridge/refit/channel.hpp"
-#include "plugins/vllm_bridge/refit/staging.hpp"
 
 namespace hexad::vllm {
 
@@ -17,13 +17,13 @@ class IpcChannel : public Channel {
       : control_(control), deadline_(deadline), staging_(buffer_bytes) {}
 
   const char* backend() const override { return "ipc"; }
-  void connect(const sdk::Call& call, std::vector<Target>& targets) override;
+  void connect(const sdk::Call& call, int64_t version, std::vector<Target>& targets) override;
   void send(const sdk::Call& call, const hexad_weight_list& bucket, std::vector<Target>& targets) override;
 
  private:
   Control& control_;
   Seconds deadline_;
-  Staging staging_;
+  refit::GpuStaging staging_;
   std::map<int, int64_t> met_;  // servers, and as what incarnation
   std::string pickle_;          // where the buffer lies, as vLLM reads it, in base64
 };

@@ -1,46 +1,32 @@
-// Weights for servers on other GPUs: broadcast by NCCL, a communicator a server, whose rank 0 is this process.
-// Protocol: vLLM's nccl_engine.py and packed_tensor.py.
+// Weights for servers on other GPUs: broadcast by NCCL. Protocol: vLLM's nccl_engine.py and packed_tensor.py.
 #pragma once
-#include <map>
+#include <memory>
 #include <string>
+#include <utility>
 
-#include "plugins/server_bridge/refit/channel.hpp"
-#include "plugins/vllm_bridge/refit/nccl/library.hpp"
-#include "plugins/vllm_bridge/refit/staging.hpp"
+#include "plugins/server_bridge/refit/group_channel.hpp"
 
 namespace hexad::vllm {
 
 using namespace bridge;
 
-class NcclChannel : public Channel {
+class NcclChannel : public GroupChannel {
  public:
   // `address`: of this host, IPv4, where servers before 0.30 find the communicator's id.
   NcclChannel(Control& control, Seconds deadline, std::string address, size_t buffer_bytes = size_t{256} << 20)
-      : control_(control),
-        deadline_(deadline),
+      : GroupChannel(control, deadline, std::make_unique<refit::GpuStaging>(buffer_bytes)),
         address_(std::move(address)),
-        limit_(buffer_bytes),
-        staging_(buffer_bytes) {}
+        limit_(buffer_bytes) {}
 
   const char* backend() const override { return "nccl"; }
-  void connect(const sdk::Call& call, std::vector<Target>& targets) override;
-  void send(const sdk::Call& call, const hexad_weight_list& bucket, std::vector<Target>& targets) override;
 
  private:
-  struct Member {
-    int64_t incarnation = 0;
-    std::unique_ptr<NcclSender> sender;
-  };
-  std::unique_ptr<NcclSender> join(const sdk::Call& call, const Target& target);
-  void lose(const Target& target, const std::string& why);
-  void broadcast(size_t bytes, const nlohmann::ordered_json& weights, std::vector<Target>& targets);
+  std::unique_ptr<refit::Sender> join(const sdk::Call& call, const Target& target) override;
+  std::string update_path() const override { return "/update_weights"; }
+  std::string update_body(const Target& target, refit::Slices weights) const override;
 
-  Control& control_;
-  Seconds deadline_;
   std::string address_;
-  size_t limit_;
-  Staging staging_;
-  std::map<int, Member> members_;  // by server
+  size_t limit_;  // of a message: what the staging buffer holds is not more, or one weight
 };
 
 }  // namespace hexad::vllm

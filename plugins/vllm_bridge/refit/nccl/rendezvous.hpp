@@ -4,9 +4,11 @@
 #include <memory>
 #include <string>
 
-#include "plugins/vllm_bridge/refit/nccl/library.hpp"
+#include "modeling/refit/nccl/sender.hpp"
 
 namespace hexad::vllm {
+
+using refit::UniqueId;
 
 // A store that lives until all have read the id.
 class Rendezvous {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "plugins/sglang_bridge/stand_in/weight_groups.hpp"
 #include "tests/plugins/server_bridge/support/fake_model.hpp"
 #include "tests/support/fake_http.hpp"
 
@@ -54,13 +55,14 @@ class FakeSglang {
     int64_t context_length = 4096;
     bool memory_saver = false, generates = true;
     bool routes = false;  // of three layers, two experts a token
-    int port = 0, token_ms = 0;
+    int port = 0, token_ms = 0, tp_size = 1, dp_size = 1;
   };
   using Inject = std::function<Fault(const Json& body)>;
 
   FakeSglang() : FakeSglang(Options{}) {}
   explicit FakeSglang(Options options)
       : options_(std::move(options)),
+        groups_(options_.tp_size),
         listener_(options_.port,
                   [this](const Connection& connection, const HttpMessage& message) { handle(connection, message); }) {}
   ~FakeSglang() { stop(); }
@@ -70,6 +72,7 @@ class FakeSglang {
   // As if it were killed: every connection is reset.
   void stop() {
     stopping_ = true;
+    groups_.close();
     listener_.stop();
   }
 
@@ -83,6 +86,12 @@ class FakeSglang {
     const std::lock_guard lock(mutex_);
     refused_part_ = part, refused_ = path, refused_status_ = status, refused_body_ = body, refused_times_ = times;
   }
+  // The path (a prefix) that is not answered, as long as the server lives; "": none.
+  void hang(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    hanging_ = path;
+  }
+  hexad::sglang::stand_in::WeightGroups& groups() { return groups_; }
   std::vector<Json> generations() const {
     const std::lock_guard lock(mutex_);
     return generations_;
@@ -123,6 +132,7 @@ class FakeSglang {
       const bool meant = !refused_.empty() && path.starts_with(refused_) && body.find(refused_part_) != body.npos;
       if (meant && refused_times_-- > 0) return connection.reply(refused_status_, refused_body_);
     }
+    while (hangs(path)) connection.pass_time(10);
     if (path == "/health") return connection.reply(paused_ ? 503 : 200, "");
     if (!options_.api_key.empty() && key != options_.api_key)
       return connection.reply(401, R"({"error":"Unauthorized"})");
@@ -136,11 +146,22 @@ class FakeSglang {
     if (path == "/server_info") {
       return connection.reply(200, Json{{"version", options_.version},
                                         {"context_length", options_.context_length},
+                                        {"tp_size", options_.tp_size},
+                                        {"dp_size", options_.dp_size},
                                         {"enable_memory_saver", options_.memory_saver},
                                         {"enable_return_routed_experts", options_.routes}}
                                        .dump());
     }
+    if (const auto reply = groups_.answer(path, body)) {
+      if (reply->version) weights_ = groups_.hash(), set_version(*reply->version);
+      return connection.reply(reply->status, reply->body);
+    }
     control(connection, path, body.empty() ? Json::object() : Json::parse(body));
+  }
+
+  bool hangs(const std::string& path) const {
+    const std::lock_guard lock(mutex_);
+    return !stopping_ && !hanging_.empty() && path.starts_with(hanging_);
   }
 
   void control(const Connection& connection, const std::string& path, const Json& body) {
@@ -346,11 +367,12 @@ class FakeSglang {
   std::atomic<int64_t> running_{0}, pauses_that_abort_{0};
   mutable std::mutex mutex_;  // of what follows
   Inject inject_;
-  std::string refused_, refused_part_, refused_body_, version_ = "default";
+  std::string refused_, refused_part_, refused_body_, hanging_, version_ = "default";
   int refused_status_ = 500, refused_times_ = 0;
   std::vector<Json> generations_;
   std::vector<std::string> calls_;
   std::set<std::string> aborted_;
+  hexad::sglang::stand_in::WeightGroups groups_;
   HttpListener listener_;  // last: its threads use the rest
 };
 

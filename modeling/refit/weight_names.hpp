@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace hexad::bridge {
+namespace hexad::refit {
 
 struct ElementType {
   const char* torch;        // an attribute of the module
@@ -27,4 +27,4 @@ std::vector<const hexad_weight_slice*> in_order(const hexad_weight_list& bucket)
 // {"names", "dtype_names", "shapes"}.
 nlohmann::ordered_json describe_weights(Slices slices);
 
-}  // namespace hexad::bridge
+}  // namespace hexad::refit

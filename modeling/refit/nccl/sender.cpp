@@ -1,12 +1,13 @@
-#include "plugins/vllm_bridge/refit/nccl/library.hpp"
+#include "modeling/refit/nccl/sender.hpp"
 
 #include <dlfcn.h>
 
 #include <chrono>
 #include <cstddef>
 #include <thread>
+#include <utility>
 
-namespace hexad::vllm {
+namespace hexad::refit {
 namespace {
 
 // ncclResult_t, ncclDataType_t and ncclRedOp_t of NCCL 2.
@@ -84,15 +85,17 @@ UniqueId new_unique_id() {
   return id;
 }
 
-NcclSender::NcclSender(const UniqueId& id, int ranks, int device_id, const GiveUp& give_up) : device_id_(device_id) {
+NcclSender::NcclSender(const UniqueId& id, int ranks, int device_id, std::string advice, bool sums,
+                       const GiveUp& give_up)
+    : device_id_(device_id), advice_(std::move(advice)) {
   const CudaContext context(device_id_);
   Config config;
   try {
     CudaDriver::check(CudaDriver::get().stream_create(&stream_, CudaDriver::kNonBlocking), "cuStreamCreate");
     CudaDriver::check(CudaDriver::get().allocate(&one_, sizeof(float)), "cuMemAlloc");
-    check(Nccl::get().join(&comm_, ranks, id, 0, &config), "joining vLLM's workers");
-    settle("joining vLLM's workers", give_up);
-    warm_up(give_up);
+    check(Nccl::get().join(&comm_, ranks, id, 0, &config), "joining the others");
+    settle("joining the others", give_up);
+    if (sums) warm_up(give_up);
   } catch (...) {
     leave();
     throw;
@@ -116,11 +119,9 @@ void NcclSender::check(int result, const char* what) {
   if (result == kSuccess || result == kInProgress) return;
   int version = 0;
   Nccl::get().get_version(&version);
-  sdk::fail(
-      HEXAD_UNAVAILABLE,
-      "weight update by NCCL: %s failed: %s. This side has NCCL %d (%s); vLLM's workers need the same version: set "
-      "VLLM_NCCL_SO_PATH for them",
-      what, Nccl::get().error_text(result), version, Nccl::get().path.c_str());
+  sdk::fail(HEXAD_UNAVAILABLE,
+            "weight update by NCCL: %s failed: %s. This side has NCCL %d (%s); the others need the same version%s",
+            what, Nccl::get().error_text(result), version, Nccl::get().path.c_str(), advice_.c_str());
 }
 
 // Of a communicator that does not block: until its last call has ended.
@@ -132,7 +133,7 @@ void NcclSender::settle(const char* what, const GiveUp& give_up) {
   }
 }
 
-// Sums one float over all ranks, as vLLM's communicators do once when they begin.
+// Sums one float over all ranks.
 void NcclSender::warm_up(const GiveUp& give_up) {
   void* const data = reinterpret_cast<void*>(one_);
   check(Nccl::get().all_reduce(data, data, 1, kFloat32, kSum, comm_, stream_), "the first sum");
@@ -140,7 +141,7 @@ void NcclSender::warm_up(const GiveUp& give_up) {
   wait(give_up);
 }
 
-void NcclSender::broadcast(CudaDriver::Pointer data, size_t bytes, const GiveUp& give_up) {
+void NcclSender::broadcast(uintptr_t data, size_t bytes, const GiveUp& give_up) {
   const CudaContext context(device_id_);
   void* const pointer = reinterpret_cast<void*>(data);
   check(Nccl::get().broadcast(pointer, pointer, bytes, kUint8, 0, comm_, stream_), "a broadcast");
@@ -160,4 +161,4 @@ void NcclSender::wait(const GiveUp& give_up) {
   }
 }
 
-}  // namespace hexad::vllm
+}  // namespace hexad::refit

@@ -1,9 +1,9 @@
-#include "plugins/server_bridge/refit/weight_names.hpp"
+#include "modeling/refit/weight_names.hpp"
 
 #include <algorithm>
 #include <functional>
 
-namespace hexad::bridge {
+namespace hexad::refit {
 namespace {
 
 bool contiguous(const DLTensor& tensor) {
@@ -59,4 +59,4 @@ nlohmann::ordered_json describe_weights(Slices slices) {
   return {{"names", names}, {"dtype_names", types}, {"shapes", shapes}};
 }
 
-}  // namespace hexad::bridge
+}  // namespace hexad::refit

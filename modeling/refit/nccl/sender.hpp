@@ -4,15 +4,12 @@
 #include <hexad/services.hpp>
 
 #include <array>
-#include <functional>
 #include <string>
 
-#include "plugins/server_bridge/refit/cuda_driver.hpp"
+#include "modeling/refit/cuda_driver.hpp"
+#include "modeling/refit/sender.hpp"
 
-namespace hexad::vllm {
-
-using bridge::CudaContext;
-using bridge::CudaDriver;
+namespace hexad::refit {
 
 inline constexpr size_t kUniqueIdBytes = 128;
 using UniqueId = std::array<std::byte, kUniqueIdBytes>;  // ncclUniqueId
@@ -22,22 +19,19 @@ std::string nccl_path();
 
 UniqueId new_unique_id();
 
-// Why not to wait any longer; "": wait. Asked again and again while something is waited for.
-using GiveUp = std::function<std::string()>;
-
 // A communicator whose rank 0 is this process, with a stream of its own. What is given up is aborted; every wait throws
 // sdk::Error then.
-class NcclSender {
+class NcclSender : public Sender {
  public:
-  // Waits for the others to join. Throws too when NCCL refuses.
-  NcclSender(const UniqueId& id, int ranks, int device_id, const GiveUp& give_up);
-  ~NcclSender();  // aborts: the other side never closes its own
+  // Waits for the others to join. Throws too when NCCL refuses; `advice` is then how the others are told which NCCL is
+  // this process's, "" if they cannot be. `sums`: the others sum one float when they begin.
+  NcclSender(const UniqueId& id, int ranks, int device_id, std::string advice, bool sums, const GiveUp& give_up);
+  ~NcclSender() override;  // aborts: the other side never closes its own
   NcclSender(const NcclSender&) = delete;
   NcclSender& operator=(const NcclSender&) = delete;
 
-  // Enqueues; the memory must stay until wait().
-  void broadcast(CudaDriver::Pointer data, size_t bytes, const GiveUp& give_up);
-  void wait(const GiveUp& give_up);
+  void broadcast(uintptr_t data, size_t bytes, const GiveUp& give_up) override;
+  void wait(const GiveUp& give_up) override;
 
  private:
   void check(int result, const char* what);
@@ -46,9 +40,10 @@ class NcclSender {
   void leave();
 
   int device_id_;
+  std::string advice_;
   void* comm_ = nullptr;    // ncclComm_t
   void* stream_ = nullptr;  // CUstream
   CudaDriver::Pointer one_ = 0;
 };
 
-}  // namespace hexad::vllm
+}  // namespace hexad::refit

@@ -1,8 +1,8 @@
-#include "plugins/server_bridge/refit/host_copy.hpp"
+#include "modeling/refit/host_copy.hpp"
 
-#include "plugins/server_bridge/refit/cuda_driver.hpp"
+#include "modeling/refit/cuda_driver.hpp"
 
-namespace hexad::bridge {
+namespace hexad::refit {
 
 size_t byte_size(const DLTensor& tensor) {
   size_t bytes = static_cast<size_t>(tensor.dtype.bits) * tensor.dtype.lanes / 8;
@@ -25,4 +25,4 @@ std::span<const std::byte> on_host(const sdk::Call& call, const DLTensor& tensor
   return memory;
 }
 
-}  // namespace hexad::bridge
+}  // namespace hexad::refit

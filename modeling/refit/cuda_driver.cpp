@@ -1,8 +1,8 @@
-#include "plugins/server_bridge/refit/cuda_driver.hpp"
+#include "modeling/refit/cuda_driver.hpp"
 
 #include <dlfcn.h>
 
-namespace hexad::bridge {
+namespace hexad::refit {
 
 CudaDriver::CudaDriver() {
   void* library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NODELETE);
@@ -56,4 +56,4 @@ CudaContext::~CudaContext() {
   driver.primary_release(device_);
 }
 
-}  // namespace hexad::bridge
+}  // namespace hexad::refit

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-namespace hexad::bridge {
+namespace hexad::refit {
 
 // Functions of libcuda.so.1 under the names of the driver API; results are CUresult, 0 is good.
 struct CudaDriver {
@@ -53,4 +53,4 @@ inline CudaDriver::Pointer address_of(const DLTensor& tensor) {
   return reinterpret_cast<CudaDriver::Pointer>(tensor.data) + tensor.byte_offset;
 }
 
-}  // namespace hexad::bridge
+}  // namespace hexad::refit
