@@ -7,13 +7,13 @@
 
 namespace hexad::refit {
 
-bool Staging::reserve(Slices slices) {
+bool Staging::reserve(Slices slices, DLDevice device) {
   size_t needed = 0, most = 0;  // of one message: all, if they fit; else the largest
   for (const hexad_weight_slice* slice : slices) {
     needed += byte_size(*slice->tensor);
     most = std::max(most, byte_size(*slice->tensor));
   }
-  return grow(std::max({std::min(needed, wanted_), most, size_t{1}}), slices[0]->tensor->device);
+  return grow(std::max({std::min(needed, wanted_), most, size_t{1}}), device);
 }
 
 std::vector<int64_t> Staging::fill(const sdk::Call& call, Slices slices) {

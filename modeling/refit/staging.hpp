@@ -16,8 +16,8 @@ class Staging {
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
-  // Room for every weight of the bucket. Whether the memory is another than before.
-  bool reserve(Slices slices);
+  // Room for every weight of the bucket, on that device if it is on one. Whether the memory is another than before.
+  bool reserve(Slices slices, DLDevice device);
   // Copies the first of `slices` on the call's stream, as many as fit (one at least), and waits; their sizes in bytes.
   std::vector<int64_t> fill(const sdk::Call& call, Slices slices);
 

@@ -24,6 +24,7 @@ ElementType element_type(DLDataType type, const char* weight) {
   if (is(kDLBfloat, 16)) return {"bfloat16", "BF16"};
   if (is(kDLFloat, 64)) return {"float64", "F64"};
   if (is(kDLFloat8_e4m3fn, 8)) return {"float8_e4m3fn", "F8_E4M3"};
+  if (is(kDLUInt, 8)) return {"uint8", "U8"};  // exponents of MX
   sdk::fail(HEXAD_INVALID_ARGUMENT, "weight update: %s has a type (code %d, %d bits) that no server takes", weight,
             type.code, type.bits);
 }

@@ -1,6 +1,8 @@
 // All that tells one engine's servers from another's: their names, their command line, their HTTP. A bridge has one of
 // these, and nothing else here knows which engine it is.
 #pragma once
+#include <hexad/services.hpp>
+
 #include <functional>
 #include <memory>
 #include <optional>
@@ -11,6 +13,7 @@
 #include "lib/http/client/transfers.hpp"
 #include "lib/server/child.hpp"
 #include "plugins/server_bridge/protocol/exchange.hpp"
+#include "plugins/server_bridge/refit/formed_bucket.hpp"
 
 namespace hexad::bridge {
 
@@ -36,6 +39,7 @@ struct Facts {
   bool salts = false;           // keeps apart prefixes of requests with other salts
   std::string weight_transfer;  // how it takes weights without a disk; "": it does not
   std::string logprobs_mode;    // "": it does not say
+  std::string quantization;     // of its weights; "": it does not say
   std::string weight_version;   // what it calls its weights
   std::string model_type;       // as config.json has it; "": it does not say
   int64_t max_length = 0;       // prompt and response, tokens; 0: it does not say
@@ -113,6 +117,11 @@ class Dialect {
   // Of servers whose requests were taken back. One after the other.
   virtual std::vector<Post> sleep(int32_t level) const = 0;
   virtual std::vector<Post> wake(int32_t level) const = 0;
+
+  // What servers are to be started with, and the model's own folder has not; null: they start from it.
+  virtual const char* lacks() const { return nullptr; }
+  // A bucket in the form that servers take; null: in the backend's. Throws sdk::Error for one that has none.
+  virtual std::unique_ptr<FormedBucket> formed(const sdk::Call&, const hexad_weight_list&) const { return nullptr; }
 
   // Around an update that goes without a disk.
   virtual Post begin_update() const = 0;

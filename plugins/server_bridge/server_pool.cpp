@@ -61,12 +61,13 @@ ServerPool::ServerPool(const Dialect& dialect, const Settings& settings, const W
     });
     return;
   }
-  has_weights_ = bridge::has_weights(settings_.model_name);
+  const char* const lacks = dialect_.lacks();
+  has_weights_ = !lacks && bridge::has_weights(settings_.model_name);
   if (has_weights_)
     loop_.run([&] { nursery_.start(settings_.model_name); });
   else
-    log(HEXAD_LOG_INFO,
-        fmt::format("the model has no weights: its {} servers start with those of the first update", names_.engine));
+    log(HEXAD_LOG_INFO, fmt::format("the model has no {}: its {} servers start with those of the first update",
+                                    lacks ? lacks : "weights", names_.engine));
 }
 
 int64_t ServerPool::size() const {

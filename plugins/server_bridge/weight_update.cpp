@@ -71,7 +71,9 @@ void WeightUpdate::begin(const sdk::Call& call, int64_t version) {
 void WeightUpdate::add(const sdk::Call& call, const hexad_weight_list& bucket) {
   if (!checkpoint_ && !direct_) sdk::fail(HEXAD_FAILED_PRECONDITION, "update_bucket without update_begin");
   try {
-    direct_ ? direct_->delivery.add(call, bucket) : checkpoint_->add(call, bucket);
+    const std::unique_ptr<FormedBucket> formed = dialect_.formed(call, bucket);
+    const hexad_weight_list& list = formed ? formed->list() : bucket;
+    direct_ ? direct_->delivery.add(call, list) : checkpoint_->add(call, list);
   } catch (const std::exception& error) {
     failure_ = error.what();
     throw;

@@ -27,6 +27,9 @@ constexpr Key kKeys[] = {{"precision", "dtype"},
                          {"logprobs_mode", "logprobs_mode"},
                          {"tensor_parallel_size", "tensor_parallel_size"},
                          {"pipeline_parallel_size", "pipeline_parallel_size"},
+                         {"data_parallel_size", "data_parallel_size"},
+                         {"quantization", "quantization"},
+                         {"hf_overrides", "hf_overrides"},
                          {"distributed_executor_backend", "distributed_executor_backend"},
                          {"enable_prefix_caching", "enable_prefix_caching"},
                          {"gpu_memory_utilization", "gpu_memory_utilization", true}};
@@ -60,11 +63,50 @@ std::vector<std::string> server_arguments(const Json& vllm_cfg, const Json& kwar
 }
 
 void refuse_several_devices(const Json& vllm_cfg, const Json& kwargs, const Json& env_vars) {
-  constexpr const char* kSizes[] = {"tensor_parallel_size", "pipeline_parallel_size"};
   bridge::refuse_several_devices(vllm_cfg, kwargs, env_vars, "vllm", "a vLLM server", kSizes);
 }
 
-std::map<std::string, std::string> server_environment(const Json& env_vars, DLDevice device) {
+void add_quantization(const fp8::Recipe& recipe, Json& vllm_cfg, Json& kwargs) {
+  if (!kwargs.is_object()) kwargs = Json::object();
+  Json overrides = kwargs.value("hf_overrides", Json::object());
+  const bool another = kwargs.contains("quantization") || !(overrides.is_object() || overrides.is_null()) ||
+                       (overrides.is_object() && overrides.contains("quantization_config"));
+  if (another) {
+    sdk::fail(
+        HEXAD_INVALID_ARGUMENT,
+        "vllm_kwargs: got a quantization of its own (%s), and vllm_cfg.precision is fp8, which says what weights the "
+        "server is sent; leave one of them out",
+        kwargs.contains("quantization") ? "quantization" : "hf_overrides");
+  }
+  // NeMo-RL's own name for both forms: vLLM takes MX from the override.
+  vllm_cfg["quantization"] = "fp8";
+  vllm_cfg["hf_overrides"] = {{"quantization_config", fp8::quantization_config(recipe)}};
+  if (overrides.is_object()) vllm_cfg["hf_overrides"].update(overrides);
+  kwargs.erase("hf_overrides");
+}
+
+void drop_no_speculation(Json& kwargs) {
+  if (!kwargs.is_object() || !kwargs.contains("speculative_config")) return;
+  const Json& config = kwargs.at("speculative_config");
+  if (config.is_object() && config.value("num_speculative_tokens", Json()) == 0) kwargs.erase("speculative_config");
+}
+
+void refuse_ipc_of_several(const std::string& transport, const Json& vllm_cfg, const Json& kwargs) {
+  if (transport != "ipc") return;
+  for (const char* key : kSizes) {
+    const bool given = kwargs.is_object() && kwargs.contains(key);
+    const Json size = (given ? kwargs : vllm_cfg).value(key, Json());
+    if (size.is_null() || size == 1) continue;
+    sdk::fail(
+        HEXAD_INVALID_ARGUMENT,
+        "refit_transport: got 'ipc', and vllm_%s.%s is %s: CUDA IPC reaches this rank's own GPU alone. Wanted nccl "
+        "or disk",
+        given ? "kwargs" : "cfg", key, size.dump().c_str());
+  }
+}
+
+std::map<std::string, std::string> server_environment(const Json& env_vars, DLDevice device,
+                                                      const std::map<std::string, std::string>& more) {
   std::map<std::string, std::string> result = {{"VLLM_SERVER_DEV_MODE", "1"}, {"HF_HUB_OFFLINE", "1"}};
   if (device.device_type == kDLCUDA) {
     result["CUDA_VISIBLE_DEVICES"] = bridge::outer_device(device);
@@ -72,6 +114,7 @@ std::map<std::string, std::string> server_environment(const Json& env_vars, DLDe
     result["VLLM_CPU_KVCACHE_SPACE"] = "1";  // GiB
     result["VLLM_CPU_OMP_THREADS_BIND"] = "nobind";
   }
+  result.insert(more.begin(), more.end());
   return bridge::with_variables(std::move(result), env_vars);
 }
 

@@ -20,6 +20,18 @@ void Dialect::launch(server::Command& command, const bridge::Launch& launch) con
 
 std::span<const bridge::Probe> Dialect::probes() const { return vllm::probes(); }
 
+// Another form of weights would be loaded as if it were this one: a server that says nothing is taken at its word.
+std::string Dialect::mismatch(const Facts& facts) const {
+  if (!fp8_) return "";
+  if (!facts.version.empty() && !capabilities_of(facts.version).reloads_fp8)
+    return "vLLM " + facts.version + " is older than 0.24, the oldest that is given weights in FP8 here";
+  const std::string wanted = fp8::quantization_of(*fp8_);
+  if (facts.quantization.empty() || facts.quantization == wanted) return "";
+  return "its quantization is " + facts.quantization +
+         ", and vllm_cfg.precision is fp8. Start it with --quantization fp8 --hf-overrides '" +
+         Json{{"quantization_config", fp8::quantization_config(*fp8_)}}.dump() + "'";
+}
+
 std::string Dialect::body_of(const Facts& facts, const bridge::Ask& ask) const {
   return vllm::body_of(api_at(facts.generate), ask);
 }
@@ -53,6 +65,10 @@ Post Dialect::load(const std::string& dir, int64_t) const {
 bool Dialect::flushed(const Facts& facts, const Answer& answer) const {
   const Json json = Json::parse(answer.body, nullptr, /*allow_exceptions=*/false);
   return answer.ok() && (facts.salts || !json.is_object() || json.value("success", Json(true)) == true);
+}
+
+std::unique_ptr<bridge::FormedBucket> Dialect::formed(const sdk::Call& call, const hexad_weight_list& bucket) const {
+  return fp8_ ? fp8::formed(call, *fp8_, bucket) : nullptr;
 }
 
 std::unique_ptr<bridge::Channel> Dialect::channel(const std::string& transport, bridge::Control& control) const {

@@ -15,7 +15,7 @@ class Generator : public bridge::Generator {
  private:
   Generator(const sdk::Call& call, const sdk::Config& config, const Settings& s)
       : bridge::Generator(call, config, s.common,
-                          std::make_unique<Dialect>(s.common.deadlines.control, s.refit_address)) {}
+                          std::make_unique<Dialect>(s.common.deadlines.control, s.refit_address, s.fp8)) {}
 };
 
 }  // namespace hexad::vllm

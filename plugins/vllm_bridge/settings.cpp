@@ -23,7 +23,9 @@ std::string read_transport(const sdk::Call& call, const sdk::Config& config) {
 
 // What of vllm_cfg a server is started with.
 Json server_cfg(const sdk::Config& config, const Settings& s) {
-  Json cfg = {{"precision", config.get("vllm_cfg.precision", config.get("precision", "auto"))},
+  const std::string precision = config.get("vllm_cfg.precision", config.get("precision", "auto"));
+  // What is not quantised, and activations between linears, are in bf16, as NeMo-RL has them.
+  Json cfg = {{"precision", s.fp8 ? "bfloat16" : precision},
               {"logprobs_mode", s.logprobs_mode},
               {"gpu_memory_utilization", config.get("vllm_cfg.gpu_memory_utilization", 0.6)},
               {"expert_parallel_size", config.get<int64_t>("vllm_cfg.expert_parallel_size", 1)},
@@ -34,7 +36,7 @@ Json server_cfg(const sdk::Config& config, const Settings& s) {
   const auto length = config.find<int64_t>("vllm_cfg.max_model_len");
   if (length || s.common.max_length > 0) cfg["max_model_len"] = length.value_or(s.common.max_length);
   // A server has one rank of each kind without being told.
-  for (const char* size : {"tensor_parallel_size", "pipeline_parallel_size"}) {
+  for (const char* size : kSizes) {
     const auto ranks = config.get<int64_t>((std::string("vllm_cfg.") + size).c_str(), 1);
     if (ranks != 1) cfg[size] = ranks;
   }
@@ -70,10 +72,15 @@ Settings read_settings(const sdk::Call& call, const sdk::Config& config) {
   s.common.transport = read_transport(call, config);
   const bool cuda = call.device().device_type == kDLCUDA;
   const Json env_vars = bridge::subtree(config, "vllm_cfg.env_vars");
-  const Json cfg = server_cfg(config, s), kwargs = bridge::subtree(config, "vllm_kwargs");
+  s.fp8 = fp8::read_recipe(config, s.common.model_name);
+  Json cfg = server_cfg(config, s), kwargs = bridge::subtree(config, "vllm_kwargs");
+  if (s.fp8) add_quantization(*s.fp8, cfg, kwargs);
+  drop_no_speculation(kwargs);
+  refuse_ipc_of_several(s.common.transport, cfg, kwargs);
   if (cuda && s.common.urls.empty()) refuse_several_devices(cfg, kwargs, env_vars);
   s.common.spawn.arguments = server_arguments(cfg, kwargs, cuda);
-  s.common.spawn.environment = server_environment(env_vars, call.device());
+  s.common.spawn.environment = server_environment(
+      env_vars, call.device(), s.fp8 ? fp8::environment(*s.fp8) : std::map<std::string, std::string>());
   if (cuda) offer_weight_transfer(s.common.transport, s.common.spawn);
   return s;
 }

@@ -29,6 +29,7 @@ Fleet::Fleet(EventLoop& loop, const Dialect& dialect, const Settings& settings, 
       log_(std::move(log)),
       transfers_(loop),
       run_name_(random_name()) {
+  if (dialect_.lacks()) weights_dir_.reset();
   loop_.run([this] { look_around(); });
 }
 

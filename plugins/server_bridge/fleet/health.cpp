@@ -121,6 +121,12 @@ void Fleet::wait_for_weights(Server& server) {
   const bool new_state = !server.waits_for_weights();
   server.was_there = true;
   server.state = Server::State::waiting;
+  const char* const lacks = version_ == 0 ? dialect_.lacks() : nullptr;
+  if (lacks) {
+    server.last_error = fmt::format("it waits for the first weight update: the model's own folder has no {}", lacks);
+    if (new_state) log_(HEXAD_LOG_INFO, server.label() + ": " + server.last_error);
+    return;
+  }
   server.last_error = fmt::format(
       "it waits for the next weight update: of version {}, which went by no disk, there is no copy "
       "(policy.generation.refit_transport: disk leaves one)",

@@ -81,7 +81,7 @@ void GroupChannel::connect(const sdk::Call& call, int64_t, std::vector<Target>& 
 void GroupChannel::send(const sdk::Call& call, const hexad_weight_list& bucket, std::vector<Target>& targets) {
   const auto slices = refit::in_order(bucket);
   if (slices.empty() || targets.empty()) return;
-  staging_->reserve(slices);
+  staging_->reserve(slices, call.device());
   for (size_t begin = 0, count = 0; begin < slices.size(); begin += count) {
     const std::vector<int64_t> sizes = staging_->fill(call, refit::Slices(slices).subspan(begin));
     count = sizes.size();

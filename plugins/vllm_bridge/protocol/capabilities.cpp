@@ -29,8 +29,8 @@ std::optional<Version> parse(std::string_view text) {
   return version;
 }
 
-// Since. Weight transfer has more than two calls since 0.22; this bridge's were tried with 0.24.
-constexpr Version kCacheSalt{0, 10, 2}, kWeightTransfer{0, 24, 0}, kIpcPackedAtInit{0, 27, 0},
+// Since. Weight transfer has more than two calls since 0.22; this bridge's were tried with 0.24, and so was FP8.
+constexpr Version kCacheSalt{0, 10, 2}, kWeightTransfer{0, 24, 0}, kReloadsFp8{0, 24, 0}, kIpcPackedAtInit{0, 27, 0},
     kNcclPackedAtInit{0, 28, 0}, kNcclIdAtInit{0, 30, 0};
 
 }  // namespace
@@ -42,6 +42,7 @@ Capabilities capabilities_of(std::string_view version) {
   const auto since = [&](const Version& version) { return parsed && *parsed >= version; };
   result.cache_salt = since(kCacheSalt);
   result.weight_transfer = since(kWeightTransfer);
+  result.reloads_fp8 = since(kReloadsFp8);
   result.ipc_packed_at_init = since(kIpcPackedAtInit);
   result.nccl_packed_at_init = since(kNcclPackedAtInit);
   result.nccl_id_at_init = since(kNcclIdAtInit);

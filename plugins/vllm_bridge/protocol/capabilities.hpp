@@ -11,6 +11,7 @@ struct Capabilities {
   bool cache_salt = false;  // requests may keep their cached prefixes apart
   // Weights without a disk (/init_weight_transfer_engine and what follows), in the form that this bridge speaks.
   bool weight_transfer = false;
+  bool reloads_fp8 = false;      // takes new weights in FP8 in the form of a checkpoint, layer by layer
   bool ipc_packed_at_init = false, nccl_packed_at_init = false;  // `packed` is said once, and not with each update
   bool nccl_id_at_init = false;                                  // the communicator's id needs no store
 };

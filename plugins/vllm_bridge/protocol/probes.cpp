@@ -36,6 +36,13 @@ std::string weight_transfer_of(const Json& info) {
   return config.is_object() ? find_text(config.value("weight_transfer_config", Json()), "backend") : "";
 }
 
+// "none" of weights that are not quantised.
+std::string quantization_of(const Json& info) {
+  const Json config = info.is_object() ? info.value("/vllm_config/model_config"_json_pointer, Json()) : Json();
+  if (!config.is_object() || !config.contains("quantization")) return "";
+  return config.at("quantization").is_string() ? config.at("quantization").get<std::string>() : "none";
+}
+
 Json json_of(const Answer& answer) {
   return answer.ok() ? Json::parse(answer.body, nullptr, /*allow_exceptions=*/false) : Json();
 }
@@ -77,6 +84,7 @@ Verdict read_config(const Answer& answer, Facts& facts) {
   if (!answer.result.complete) return {Verdict::trouble};
   const Json json = json_of(answer);
   facts.logprobs_mode = find_text(json, "logprobs_mode");
+  facts.quantization = quantization_of(json);
   facts.sleeps = find_text(json, "enable_sleep_mode") == "true";
   facts.weight_transfer = capabilities_of(facts.version).weight_transfer ? weight_transfer_of(json) : "";
   return {};

@@ -52,7 +52,7 @@ void IpcChannel::connect(const sdk::Call&, int64_t, std::vector<Target>& targets
 void IpcChannel::send(const sdk::Call& call, const hexad_weight_list& bucket, std::vector<Target>& targets) {
   const auto slices = in_order(bucket);
   if (slices.empty()) return;
-  if (staging_.reserve(slices) || pickle_.empty()) pickle_ = pickle_of(staging_);
+  if (staging_.reserve(slices, call.device()) || pickle_.empty()) pickle_ = pickle_of(staging_);
   for (size_t begin = 0, count = 0; begin < slices.size(); begin += count) {
     const std::vector<int64_t> sizes = staging_.fill(call, Slices(slices).subspan(begin));
     count = sizes.size();

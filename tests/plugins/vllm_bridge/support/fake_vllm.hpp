@@ -55,6 +55,7 @@ class FakeVllm {
     bool tokens_api = true, dev_mode = true;
     Json reset_success = true;
     std::string version = "0.24.0", api_key = {}, logprobs_mode = "processed_logprobs", weight_transfer = {};
+    std::string quantization = {};  // "": it does not say
     int port = 0, token_ms = 0;
   };
   using Inject = std::function<Fault(const Json& body)>;
@@ -158,6 +159,8 @@ class FakeVllm {
     if (path.starts_with("/server_info")) {
       Json config = {{"model_config", {{"logprobs_mode", options_.logprobs_mode}}},
                      {"weight_transfer_config", nullptr}};
+      if (!options_.quantization.empty())
+        config["model_config"]["quantization"] = options_.quantization == "none" ? Json() : Json(options_.quantization);
       if (!options_.weight_transfer.empty()) config["weight_transfer_config"] = {{"backend", options_.weight_transfer}};
       return connection.reply(200, Json{{"vllm_config", config}}.dump());
     }
