@@ -87,8 +87,8 @@ TEST_CASE("what shapes rollouts alone is named") {
   CHECK(told({min_p + "0.1"}, "min_p", alone));
   CHECK_FALSE(told({min_p + "0"}, "min_p", alone));
   CHECK_FALSE(told({"++policy.generation.top_p=0.9", "++policy.generation.top_k=5"}, "min_p", alone));
-  const std::string room = "++policy.max_total_sequence_length=64", most = "++policy.generation.max_new_tokens=",
-                    ends = "policy.max_total_sequence_length (64) tokens";
+  const std::string room = "++policy.max_total_sequence_length=64",
+                    most = "++policy.generation.max_new_tokens=", ends = "policy.max_total_sequence_length (64) tokens";
   CHECK(told({room, most + "65"}, "max_new_tokens", ends));
   CHECK_FALSE(told({room, most + "64"}, "max_new_tokens", ends));
   const std::string vllm = "++policy.generation.backend=vllm",
@@ -214,4 +214,41 @@ TEST_CASE("what vLLM's servers are refused for is refused before the run") {
   check_rules(kExperts, {{{vllm, "/policy.router_replay.enabled=true"},
                           "policy.generation.backend: got vllm, which does not fetch routed_experts yet",
                           {vllm, "/policy.router_replay.enabled=true", "/policy.router_replay.source=logprobs"}}});
+}
+
+TEST_CASE("FP8 of vLLM's servers is refused where no server has it") {
+  const std::string vllm = "/policy.generation.backend=vllm", at = "/policy.generation.", own = at + "vllm_cfg.",
+                    fp8 = own + "precision=fp8", corrected = "/loss_fn.use_importance_sampling_correction=true";
+  check_rules(
+      kDense,
+      {{{vllm, fp8},
+        "policy.generation.vllm_cfg.precision: 'fp8' needs loss_fn.use_importance_sampling_correction: true",
+        {vllm, fp8, corrected}},
+       {{vllm, own + "is_mx=true", own + "precision=bfloat16"},
+        "vllm_cfg.is_mx: got true, which is a form of FP8, and vllm_cfg.precision is bfloat16; wanted fp8",
+        {vllm, own + "is_mx=true", fp8, corrected}},
+       {{vllm, fp8, corrected, own + "is_mx=true", own + "pow2_weight_scaling_factors=false"},
+        "vllm_cfg.pow2_weight_scaling_factors: got false, and scales of MX (vllm_cfg.is_mx) are powers of two",
+        {vllm, fp8, corrected, own + "pow2_weight_scaling_factors=false"}},
+       {{vllm, fp8, corrected, own + "pow2_activation_scaling_factors=true"},
+        "vllm_cfg.pow2_activation_scaling_factors: got true; only DeepGEMM rounds them",
+        {vllm, fp8, corrected, own + "pow2_activation_scaling_factors=true", own + "use_deep_gemm=true",
+         own + "pow2_weight_scaling_factors=true"}},
+       {{vllm, fp8, corrected, own + "kv_cache_dtype=fp8_e5m2"},
+        "vllm_cfg.kv_cache_dtype: got fp8_e5m2, which vLLM has not beside weights in FP8; nearest: fp8",
+        {vllm, fp8, corrected, own + "kv_cache_dtype=fp8"}},
+       {{vllm, fp8, corrected, own + "num_first_layers_in_bf16=1000"},
+        "vllm_cfg.num_first_layers_in_bf16: got 1000, and vllm_cfg.num_last_layers_in_bf16 is 0; the model has",
+        {vllm, fp8, corrected, own + "num_first_layers_in_bf16=1"}},
+       {{vllm, fp8, corrected, at + "vllm_kwargs={quantization: fp8}"},
+        "policy.generation.vllm_kwargs: got a quantization of its own, and vllm_cfg.precision is fp8",
+        {vllm, at + "vllm_kwargs={quantization: fp8}"}},
+       {{vllm, own + "data_parallel_size=2", "/cluster.device=cuda"},
+        "vllm_cfg.data_parallel_size: got 2, wanted 1: a server is given its rank's one CUDA device",
+        {vllm, own + "data_parallel_size=2", "/cluster.device=cuda", own + "env_vars={CUDA_VISIBLE_DEVICES: '0,1'}"}},
+       {{vllm, own + "data_parallel_size=2", "/cluster.device=cuda", own + "env_vars={CUDA_VISIBLE_DEVICES: '0,1'}",
+         at + "refit_transport=ipc"},
+        "refit_transport: got ipc, which reaches a rank's own GPU alone, and a server has several ranks; nearest: nccl",
+        {vllm, own + "data_parallel_size=2", "/cluster.device=cuda", own + "env_vars={CUDA_VISIBLE_DEVICES: '0,1'}",
+         at + "refit_transport=nccl"}}});
 }

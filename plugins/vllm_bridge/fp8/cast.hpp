@@ -1,5 +1,5 @@
 // Weights in FP8 (e4m3) with the scales that vLLM's checkpoints have beside them: a weight is element * scale. Rounding
-// is to nearest even. On the host, on several threads; bits of blocks are those of modeling/op/fp8/blocks.hpp.
+// is to nearest even. On the host, on several threads; bits of whole blocks are those of NeMo-RL's cast.
 #pragma once
 #include <dlpack.h>
 
