@@ -129,7 +129,8 @@ TEST_CASE("MX has an exponent a strip of 32, and never that of TensorRT-LLM's ze
 }
 
 TEST_CASE("blocks are those of NeMo-RL's cast, bit for bit") {
-  for (const Json& cast : golden().at("casts")) {
+  const Json recorded = golden();
+  for (const Json& cast : recorded.at("casts")) {
     const auto rows = cast.at("rows").get<int64_t>(), columns = cast.at("columns").get<int64_t>();
     std::vector<uint16_t> x;
     for (int64_t i = 0; i < rows; ++i) {

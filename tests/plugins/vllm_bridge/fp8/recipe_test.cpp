@@ -63,7 +63,8 @@ bool is_our_own(const std::string& module) { return module.ends_with(".mlp.gate"
 }  // namespace
 
 TEST_CASE("a server is started with what NeMo-RL's recipes start theirs with") {
-  for (const Json& recipe : nemo_rl_golden().at("cases")) {
+  const Json golden = nemo_rl_golden();
+  for (const Json& recipe : golden.at("cases")) {
     CAPTURE(recipe.at("recipe").dump());
     const hexad::vllm::Settings s =
         settings_of(recipe.at("model_config"), recipe.at("vllm_cfg"), recipe.at("vllm_kwargs"));
