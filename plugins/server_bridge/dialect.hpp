@@ -7,8 +7,10 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lib/http/client/transfers.hpp"
 #include "lib/server/child.hpp"
@@ -28,6 +30,12 @@ struct Names {
   const char* program;  // of its servers' logs and folders
 };
 
+// A model of a server.
+struct Served {
+  std::string name;
+  int64_t max_length = 0, vocabulary = 0;  // tokens; 0: it does not say
+};
+
 // What a server says of itself when it is met.
 struct Facts {
   std::string version;          // "": it does not say
@@ -43,6 +51,10 @@ struct Facts {
   std::string weight_version;   // what it calls its weights
   std::string model_type;       // as config.json has it; "": it does not say
   int64_t max_length = 0;       // prompt and response, tokens; 0: it does not say
+  std::vector<Served> models;   // empty: it does not say
+  std::string form;             // of requests, in the dialect's words
+  std::string sample;           // its answer to one, which shows what it answers with
+  std::string notice;           // what its users are to know, after the name of the server
 };
 
 // What an answer to a probe comes to.
@@ -56,7 +68,8 @@ struct Verdict {
   std::string text = {};
 };
 
-// A question to a server that is met, or met again. `name`: of the call, in messages.
+// A question to a server that is met, or met again. `name`: of the call, in messages. What it points to is the
+// dialect's.
 struct Probe {
   const char *name, *method, *path, *body;
   Verdict (*read)(const Answer& answer, Facts& facts);
@@ -76,8 +89,9 @@ struct Launch {
 
 // What is to be said of a server's log-probs for a request.
 struct Doubt {
-  bool refuses = false;  // the request cannot be answered; else it is a warning
-  std::string text;      // after the name of the server
+  bool refuses = false;    // the request cannot be answered; else it is a warning
+  std::string text;        // after the name of the server
+  std::string about = {};  // what the request has, where it is refused: before that name
 };
 
 // Functions are called by any thread, at once; the object keeps nothing of a server.
@@ -95,12 +109,24 @@ class Dialect {
   virtual std::string mismatch(const Facts&) const { return ""; }
   // GET: 200 while it is well, whatever it does.
   virtual const char* health() const { return "/health"; }
+  // Of its answer to that. Without room for more (429) it is there.
+  virtual bool is_well(const Answer& answer) const { return answer.ok() || answer.result.status == 429; }
   // Tells it what to call the weights that it was met with, if its answers name their weights.
   virtual std::optional<Post> name_weights(const Facts&, int64_t) const { return std::nullopt; }
 
+  // Whether answers come as a stream of events; else each is one JSON document, and what a lost server had of it is
+  // lost.
+  virtual bool streams() const { return true; }
   virtual std::string body_of(const Facts& facts, const Ask& ask) const = 0;
   // An event of a stream that has brought the tokens `known`. Throws std::runtime_error with what is wrong with it.
   virtual Chunk parse(const Facts& facts, std::string_view data, std::span<const int32_t> known) const = 0;
+  // A whole answer, where it is no stream. Throws as parse.
+  virtual Chunk read_answer(const Facts&, const Ask&, std::string_view) const {
+    throw std::logic_error("the answers of this engine are streams");
+  }
+  // What helps where a request is refused with a status of 400 to 499, as a sentence with a space before; "": nothing
+  // is known.
+  virtual std::string mend(long) const { return ""; }
   // Nothing: its log-probs are those of the distribution that the request is drawn from.
   virtual std::optional<Doubt> doubt(const Facts& facts, const Request& request) const = 0;
   // What ends a request on its server beside the end of its connection.

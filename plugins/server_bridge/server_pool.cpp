@@ -62,7 +62,7 @@ ServerPool::ServerPool(const Dialect& dialect, const Settings& settings, const W
     return;
   }
   const char* const lacks = dialect_.lacks();
-  has_weights_ = !lacks && bridge::has_weights(settings_.model_name);
+  has_weights_ = !settings_.takes_weights || (!lacks && bridge::has_weights(settings_.model_name));
   if (has_weights_)
     loop_.run([&] { nursery_.start(settings_.model_name); });
   else

@@ -120,16 +120,6 @@ void read_model(Settings& s) {
   if (s.max_length == 0) s.max_length = config.value("max_position_embeddings", int64_t{0});
 }
 
-Deadlines read_deadlines(const sdk::Config& config, const std::string& section) {
-  Deadlines d;
-  d.startup = seconds(config, section + ".startup_timeout_s", d.startup);
-  d.control = seconds(config, section + ".control_timeout_s", d.control);
-  d.probe = seconds(config, section + ".health_timeout_s", d.probe);
-  d.stall = seconds(config, section + ".stall_timeout_s", d.stall);
-  d.lost = seconds(config, section + ".lost_timeout_s", d.lost);
-  return d;
-}
-
 }  // namespace
 
 Json subtree(const sdk::Config& config, const std::string& path) {
@@ -137,7 +127,7 @@ Json subtree(const sdk::Config& config, const std::string& path) {
   return text ? Json::parse(*text) : Json();
 }
 
-Settings read_common(const sdk::Config& config, const std::string& section, std::vector<std::string> command) {
+Settings read_requests(const sdk::Config& config, const std::string& section, Deadlines defaults) {
   Settings s;
   s.model_name = config.get("model_name", "");
   if (s.model_name.empty()) sdk::fail(HEXAD_INVALID_ARGUMENT, "model_name is missing: wanted a Hugging Face directory");
@@ -148,14 +138,31 @@ Settings read_common(const sdk::Config& config, const std::string& section, std:
   s.max_running = at_least(config, section + ".max_running_requests", s.max_running, 1);
   s.attempts = at_least(config, section + ".max_attempts", s.attempts, 1);
   s.seed_requests = config.get((section + ".seed_requests").c_str(), s.seed_requests);
+  s.deadlines = defaults;
+  Deadlines& d = s.deadlines;
+  d.startup = seconds(config, section + ".startup_timeout_s", d.startup);
+  d.probe = seconds(config, section + ".health_timeout_s", d.probe);
+  d.stall = seconds(config, section + ".stall_timeout_s", d.stall);
+  d.lost = seconds(config, section + ".lost_timeout_s", d.lost);
+  return s;
+}
+
+SpawnSettings read_spawn(const sdk::Config& config, const std::string& section, std::vector<std::string> command) {
+  SpawnSettings spawn;
+  spawn.servers = between(config, section + ".num_servers", 1, 1, kMostServers);
+  spawn.command = texts(config, section + ".server_command");
+  if (spawn.command.empty()) spawn.command = std::move(command);
+  spawn.port_low = between(config, "port_range_low", spawn.port_low, 1, kLastPort);
+  spawn.port_high = between(config, "port_range_high", spawn.port_high, spawn.port_low, kLastPort);
+  spawn.log_dir = config.get((section + ".server_log_dir").c_str(), "");
+  return spawn;
+}
+
+Settings read_common(const sdk::Config& config, const std::string& section, std::vector<std::string> command) {
+  Settings s = read_requests(config, section);
   s.refit_dir = config.get((section + ".refit_dir").c_str(), "");
-  s.deadlines = read_deadlines(config, section);
-  s.spawn.servers = between(config, section + ".num_servers", 1, 1, kMostServers);
-  s.spawn.command = texts(config, section + ".server_command");
-  if (s.spawn.command.empty()) s.spawn.command = std::move(command);
-  s.spawn.port_low = between(config, "port_range_low", s.spawn.port_low, 1, kLastPort);
-  s.spawn.port_high = between(config, "port_range_high", s.spawn.port_high, s.spawn.port_low, kLastPort);
-  s.spawn.log_dir = config.get((section + ".server_log_dir").c_str(), "");
+  s.deadlines.control = seconds(config, section + ".control_timeout_s", s.deadlines.control);
+  s.spawn = read_spawn(config, section, std::move(command));
   return s;
 }
 

@@ -41,6 +41,7 @@ struct Settings {
   int64_t vocabulary = 0;         // token ids are below; 0: not known, or not looked at
   std::vector<std::string> urls;  // to attach to; empty: spawn
   std::string api_key;            // of attached servers; never logged
+  bool takes_weights = true;      // false: the servers keep the model that they are started with
   SpawnSettings spawn;
   int64_t max_running = 256;  // requests at a server at once
   int64_t attempts = 5;       // of one request that gets nowhere
@@ -55,6 +56,10 @@ struct Settings {
 // All but spawn.arguments, spawn.environment and transport. `section`: the engine's of policy.generation. `command`:
 // what starts a server where no key says it. Throws sdk::Error that names the key.
 Settings read_common(const sdk::Config& config, const std::string& section, std::vector<std::string> command);
+
+// The two parts of it: what requests need, with other defaults of their deadlines; and how servers are started.
+Settings read_requests(const sdk::Config& config, const std::string& section, Deadlines defaults = {});
+SpawnSettings read_spawn(const sdk::Config& config, const std::string& section, std::vector<std::string> command);
 
 // A tree of the section, null where it is not there.
 nlohmann::ordered_json subtree(const sdk::Config& config, const std::string& path);

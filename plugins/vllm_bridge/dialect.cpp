@@ -54,7 +54,8 @@ std::optional<Doubt> Dialect::doubt(const Facts& facts, const bridge::Request& r
   return Doubt{.refuses = true,
                .text = " has " + facts.logprobs_mode +
                        ": those log-probs are not of the distribution that is drawn from. Start the server with "
-                       "--logprobs-mode processed_logprobs"};
+                       "--logprobs-mode processed_logprobs",
+               .about = "it has a temperature, top_k, top_p or min_p"};
 }
 
 Post Dialect::load(const std::string& dir, int64_t) const {

@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <mutex>
 #include <stdexcept>
@@ -56,6 +57,7 @@ constexpr long kConnections = 2 * kLane;  // of a lane, kept open
 constexpr size_t kLanesKept = 8;          // when they are idle; the others' connections are closed
 constexpr auto kLaneIdle = Milliseconds(2000);
 constexpr size_t kIdleHandles = 1024;
+constexpr curl_off_t kMostSeconds = 31'536'000;   // that Retry-After is taken to mean
 constexpr size_t kMostAnswer = size_t{16} << 20;  // bytes, of a call that is no stream
 
 void start_curl() {
@@ -245,6 +247,9 @@ void Transfers::finish(Transfer& transfer, int curl_code) {
   result.connected = curl_code != CURLE_COULDNT_CONNECT && curl_code != CURLE_COULDNT_RESOLVE_HOST;
   result.no_descriptor = !result.complete && transfer.no_descriptor;
   curl_easy_getinfo(transfer.easy, CURLINFO_RESPONSE_CODE, &result.status);
+  curl_off_t seconds = 0;  // of a date too
+  if (curl_easy_getinfo(transfer.easy, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK && seconds > 0)
+    result.retry_after = std::chrono::seconds(std::min<curl_off_t>(seconds, kMostSeconds));
   if (!result.complete)
     result.error = *transfer.error ? transfer.error : curl_easy_strerror(static_cast<CURLcode>(curl_code));
   curl_multi_remove_handle(transfer.lane->multi, transfer.easy);

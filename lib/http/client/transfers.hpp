@@ -31,8 +31,9 @@ struct HttpResult {
   bool connected = true;  // false: nobody listens there, so the request was never seen
   // This process may open no more files: the server has nothing to do with it.
   bool no_descriptor = false;
-  long status = 0;    // 0: no response
-  std::string error;  // why it is not complete
+  long status = 0;              // 0: no response
+  std::string error;            // why it is not complete
+  Milliseconds retry_after{0};  // what Retry-After asks for; 0: it is not there
 };
 
 struct HttpHandler {

@@ -12,6 +12,8 @@
 namespace hexad::bridge {
 namespace {
 
+constexpr size_t kMostAnswer = size_t{16} << 20;  // of one that is no stream
+
 std::string random_name() {
   uint64_t bits = 0;
   (void)!::getrandom(&bits, sizeof bits, 0);
@@ -75,7 +77,7 @@ bool Fleet::any_up() const {
 Server* Fleet::choose(const Entry& entry) {
   Server* idlest = nullptr;
   const auto has_room = [&](const Server& server) {
-    return server.up() && server.version == version_ &&
+    return server.up() && server.version == version_ && Clock::now() >= server.rests_until &&
            static_cast<int64_t>(server.running.size()) < settings_.max_running;
   };
   for (const auto& server : servers_) {
@@ -112,7 +114,7 @@ bool Fleet::tells_of_draws(const Server& server, Entry& entry) {
   if (!doubt) return true;
   const std::string text = server.label() + doubt->text;
   if (doubt->refuses) {
-    finish(entry, HEXAD_FINISH_ERROR, "it has a temperature, top_k, top_p or min_p, and " + text);
+    finish(entry, HEXAD_FINISH_ERROR, doubt->about + ", and " + text);
   } else if (!std::exchange(warned_of_logprobs_, true)) {
     log_(HEXAD_LOG_WARN, text);
   }
@@ -122,29 +124,33 @@ bool Fleet::tells_of_draws(const Server& server, Entry& entry) {
 void Fleet::send(Entry& entry, Server& server) {
   const uint64_t id = entry.request.id;
   entry.server = server.index;
-  entry.stream = {}, entry.finish.clear(), entry.fault.clear(), entry.error_body.clear();
-  entry.done = false, entry.tokens_before = entry.tokens.size();
+  entry.stream = {}, entry.finish.clear(), entry.fault.clear(), entry.error_body.clear(), entry.answer.clear();
+  entry.done = entry.whole = false, entry.tokens_before = entry.tokens.size();
   entry.idle_since.reset();
   if (server.running.empty()) server.last_progress = Clock::now();
   server.running.insert(id);
   server.load += entry.left();
   group_server_[entry.request.group] = server.index;
   entry.name = fmt::format("{}-{}-{}", run_name_, id, ++attempt_names_);
-  const Ask ask{entry.request,
-                entry.tokens,
-                entry.stop_token_ids,
-                entry.name,
-                server.facts.salts ? fmt::format("{}-v{}.{}", run_name_, version_, flushes_) : "",
-                settings_.seed_requests,
-                settings_.routes.has_value()};
   HttpRequest request;
   request.method = "POST";
   request.url = server.url + server.facts.generate;
-  request.body = dialect_.body_of(server.facts, ask);
+  request.body = dialect_.body_of(server.facts, ask_of(entry, server));
   request.api_key = server.api_key;
+  if (!dialect_.streams()) request.timeout = std::chrono::ceil<Milliseconds>(settings_.deadlines.stall);
   entry.transfer = transfers_.start(std::move(request),
                                     {[this, id](long status, std::string_view bytes) { on_bytes(id, status, bytes); },
                                      [this, id](const HttpResult& result) { on_end(id, result); }});
+}
+
+Ask Fleet::ask_of(const Entry& entry, const Server& server) const {
+  return {entry.request,
+          entry.tokens,
+          entry.stop_token_ids,
+          entry.name,
+          server.facts.salts ? fmt::format("{}-v{}.{}", run_name_, version_, flushes_) : "",
+          settings_.seed_requests,
+          settings_.routes.has_value()};
 }
 
 void Fleet::on_bytes(uint64_t id, long status, std::string_view bytes) {
@@ -160,11 +166,14 @@ void Fleet::on_bytes(uint64_t id, long status, std::string_view bytes) {
     on_end(id, HttpResult{.status = status, .error = {}});
     return;
   }
+  entry.refused_since.reset();
+  if (!dialect_.streams()) return collect(entry, bytes);
   const size_t before = entry.tokens.size();
   bool is_new = false;
   try {
     entry.stream.feed(bytes, [&](std::string_view data) {
-      is_new |= take_chunk(entry, server, data);
+      is_new |= take_chunk(entry, server,
+                           dialect_.parse(server.facts, data, std::span(entry.tokens).subspan(entry.tokens_before)));
       return !entry.done;
     });
     is_new ? entry.idle_since.reset() : require_progress(entry);
@@ -190,8 +199,28 @@ void Fleet::require_progress(Entry& entry) const {
     throw std::runtime_error(fmt::format("bytes, and no token for {:.1f} s", since.count()));
 }
 
-bool Fleet::take_chunk(Entry& entry, Server& server, std::string_view data) {
-  const Chunk chunk = dialect_.parse(server.facts, data, std::span(entry.tokens).subspan(entry.tokens_before));
+// Bounded: it may have no end.
+void Fleet::collect(Entry& entry, std::string_view bytes) {
+  entry.answer.append(bytes);
+  if (entry.answer.size() <= kMostAnswer) return;
+  entry.answer.clear();
+  entry.fault = fmt::format("one of more than {} MiB", kMostAnswer >> 20);
+  transfers_.abort(entry.transfer);
+  on_end(entry.request.id, HttpResult{.complete = false, .status = 200, .error = {}});
+}
+
+void Fleet::take_answer(Entry& entry) {
+  Server& server = *servers_[static_cast<size_t>(entry.server)];
+  try {
+    take_chunk(entry, server, dialect_.read_answer(server.facts, ask_of(entry, server), entry.answer));
+    entry.done = true;
+  } catch (const std::exception& error) {
+    entry.fault = error.what();
+  }
+  std::string().swap(entry.answer);
+}
+
+bool Fleet::take_chunk(Entry& entry, Server& server, const Chunk& chunk) {
   const bool is_new = chunk.done || !chunk.tokens.empty() || !chunk.finish.empty();
   if (is_new) server.last_progress = Clock::now();
   if (chunk.done) {
@@ -204,6 +233,7 @@ bool Fleet::take_chunk(Entry& entry, Server& server, std::string_view data) {
   entry.add(chunk, version_);
   server.load -= static_cast<int64_t>(chunk.tokens.size());
   if (!chunk.finish.empty()) entry.finish = chunk.finish;
+  entry.whole = chunk.whole;
   return is_new;
 }
 
@@ -251,7 +281,9 @@ void Fleet::leave(Entry& entry) {
 void Fleet::on_end(uint64_t id, const HttpResult& result) {
   const auto found = journal_.find(id);
   if (found == journal_.end()) return;
-  settle(*found->second, result);
+  Entry& entry = *found->second;
+  if (!dialect_.streams() && result.complete && result.status == 200) take_answer(entry);
+  settle(entry, result);
   dispatch();
 }
 
@@ -263,11 +295,12 @@ void Fleet::settle(Entry& entry, const HttpResult& result) {
     waiting_.push_front(entry.request.id);
     return wait_for_descriptors();
   }
+  if (result.status == 429) return rest(entry, server, result);
   entry.count_attempt();
-  if (result.status >= 400 && result.status < 500 && result.status != 408 && result.status != 429) {
-    return finish(
-        entry, HEXAD_FINISH_ERROR,
-        fmt::format("{} refused it with status {}: {}", server.label(), result.status, error_text(entry.error_body)));
+  if (result.status >= 400 && result.status < 500 && result.status != 408) {
+    return finish(entry, HEXAD_FINISH_ERROR,
+                  fmt::format("{} refused it with status {}: {}{}", server.label(), result.status,
+                              error_text(entry.error_body), dialect_.mend(result.status)));
   }
   std::string why;
   if (!entry.fault.empty()) {
@@ -285,6 +318,7 @@ void Fleet::settle(Entry& entry, const HttpResult& result) {
     why = fmt::format("stopped for length after {} of {} tokens", entry.tokens.size(), entry.request.max_new_tokens);
   if (stopped || ended != HEXAD_FINISH_NONE) {  // all of it is here, whatever came after
     why.empty() ? void(server.failures = 0) : blame(server, why);
+    server.rest.reset();
     return finish(entry, stopped ? HEXAD_FINISH_STOP : ended);
   }
   // Without a word the server let go of it, as it does when it is paused or sleeps: nobody is to blame.
@@ -294,6 +328,29 @@ void Fleet::settle(Entry& entry, const HttpResult& result) {
   wait_again(entry, server, why);
   if (!faulty) return;
   result.connected ? blame(server, why) : fail(server, why);
+}
+
+// No attempt, and nobody's fault: it waits as long as it is asked to, and ends where that is longer than for a server.
+void Fleet::rest(Entry& entry, Server& server, const HttpResult& result) {
+  const Clock::time_point now = Clock::now();
+  if (!entry.refused_since) entry.refused_since = now;
+  const Milliseconds delay = result.retry_after.count() > 0 ? result.retry_after : server.rest.next();
+  const Seconds waits = now - *entry.refused_since + delay;
+  const std::string said =
+      fmt::format("{} has no room for it (status 429: {})", server.label(), error_text(entry.error_body));
+  if (waits > settings_.deadlines.lost) {
+    return finish(entry, HEXAD_FINISH_ERROR,
+                  fmt::format("{} and asks to wait until {:.0f} s after it first had none; "
+                              "policy.generation.{}.lost_timeout_s is {:.0f}. Raise it, or lower max_running_requests",
+                              said, waits.count(), names_.section, settings_.deadlines.lost.count()));
+  }
+  if (now >= server.rests_until) {
+    log_(HEXAD_LOG_WARN, fmt::format("request {}: {}: no requests go there for {:.1f} s", entry.request.id, said,
+                                     Seconds(delay).count()));
+  }
+  server.rests_until = std::max(server.rests_until, now + delay);
+  waiting_.push_front(entry.request.id);
+  loop_.after(delay, [this] { dispatch(); });
 }
 
 void Fleet::wait_again(Entry& entry, const Server& server, const std::string& why) {

@@ -81,7 +81,13 @@ class Fleet {
   void require_known(const std::vector<int32_t>& tokens) const;            // throws std::runtime_error
   void require_given(const std::vector<hexad_version_span>& spans) const;  // the same
   // Whether it brings something new: tokens, or an end.
-  bool take_chunk(Entry& entry, Server& server, std::string_view data);
+  bool take_chunk(Entry& entry, Server& server, const Chunk& chunk);
+  Ask ask_of(const Entry& entry, const Server& server) const;
+  // Of answers that are no streams.
+  void collect(Entry& entry, std::string_view bytes);
+  void take_answer(Entry& entry);
+  // The server has no room for it.
+  void rest(Entry& entry, Server& server, const HttpResult& result);
   void settle(Entry& entry, const HttpResult& result);
   void wait_again(Entry& entry, const Server& server, const std::string& why);
   // Whether it ends here, after too many attempts in vain.

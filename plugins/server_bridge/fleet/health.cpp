@@ -73,6 +73,7 @@ void Fleet::probe(Server& server, size_t step) {
 
 void Fleet::meet(Server& server) {
   const std::string why = dialect_.mismatch(server.facts);
+  if (why.empty() && !server.facts.notice.empty()) log_(HEXAD_LOG_WARN, server.label() + server.facts.notice);
   why.empty() ? check_weights(server) : put_off(server, why);
 }
 
@@ -229,9 +230,10 @@ void Fleet::check_health(Server& server) {
   server.since = Clock::now();
   ask(server, "GET", dialect_.health(), "", settings_.deadlines.probe, [this, &server](const Answer& answer) {
     if (answer.result.no_descriptor) return wait_for_descriptors();
-    server.unhealthy = answer.ok() ? 0 : server.unhealthy + 1;
-    const bool dead = answer.result.complete && !answer.ok();
-    if (answer.ok() || !(server.up() || server.waits_for_weights())) return;
+    const bool well = dialect_.is_well(answer);
+    server.unhealthy = well ? 0 : server.unhealthy + 1;
+    const bool dead = answer.result.complete && !well;
+    if (well || !(server.up() || server.waits_for_weights())) return;
     if (dead || server.unhealthy >= kUnhealthy)
       return fail(server, fmt::format("is not well, {}: {}", dialect_.health(), answer.trouble()));
     log_(HEXAD_LOG_WARN, fmt::format("{} may not be well, {}: {}. It is asked again in {} s", server.label(),

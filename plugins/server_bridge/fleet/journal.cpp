@@ -55,10 +55,10 @@ void Entry::take_spans(const std::vector<hexad_version_span>& of_attempt) {
 }
 
 int32_t Entry::ended_by_tokens() const {
-  if (tokens.empty()) return HEXAD_FINISH_NONE;
+  if (tokens.empty()) return whole ? HEXAD_FINISH_LENGTH : HEXAD_FINISH_NONE;
   const bool stopped = std::find(stop_token_ids.begin(), stop_token_ids.end(), tokens.back()) != stop_token_ids.end();
   if (stopped) return HEXAD_FINISH_STOP;
-  return left() == 0 ? HEXAD_FINISH_LENGTH : HEXAD_FINISH_NONE;
+  return left() == 0 || whole ? HEXAD_FINISH_LENGTH : HEXAD_FINISH_NONE;
 }
 
 std::unique_ptr<Event> Entry::event(int32_t finish, std::string error) const {

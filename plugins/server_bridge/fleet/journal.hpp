@@ -35,10 +35,13 @@ struct Entry {
   EventStream stream;
   std::string finish;      // that the stream has named
   bool done = false;       // the stream has ended as it should
+  bool whole = false;      // of its last chunk
+  std::string answer;      // begun, where it is no stream
   std::string error_body;  // of an answer that is no stream
   std::string fault;       // what is wrong with the stream
   size_t tokens_before = 0;
-  std::optional<Clock::time_point> idle_since;  // the first bytes since the last token, if some came without one
+  std::optional<Clock::time_point> idle_since;     // the first bytes since the last token, if some came without one
+  std::optional<Clock::time_point> refused_since;  // servers have had no room for it (429) since then
 
   int avoid = -1;   // the server that failed it last: another is better
   int in_vain = 0;  // attempts in a row without a new token

@@ -47,9 +47,10 @@ struct Server {
   int64_t version = 0;                   // of the weights that it holds
   std::unordered_set<uint64_t> running;  // requests
   int64_t load = 0;                      // tokens that they may still make
-  Backoff backoff;
-  int failures = 0;   // in a row
-  int unhealthy = 0;  // answers of /health in a row
+  Backoff backoff, rest;                 // rest: after answers of status 429 that do not say how long
+  Clock::time_point rests_until;         // no requests are sent until then
+  int failures = 0;                      // in a row
+  int unhealthy = 0;                     // answers of /health in a row
   std::string last_error;
   Clock::time_point last_progress = Clock::now();  // the last token, or end, of any request
   uint64_t probe = 0, timer = 0;                   // a transfer, a timer; 0: none

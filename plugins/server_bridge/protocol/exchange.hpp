@@ -29,6 +29,7 @@ struct Chunk {
   bool done = false;        // the stream's last event
   // With the end, where they are asked for: int32 [prompt and tokens but the last, layers, experts a token].
   std::vector<int32_t> routes = {};
+  bool whole = false;       // there will be no more tokens, however many are left
 };
 
 }  // namespace hexad::bridge
