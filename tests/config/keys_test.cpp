@@ -135,6 +135,7 @@ std::string other_value(const Key& key) {
 // What chooses the plugin whose key it is.
 Overrides chooses(const Key& key) {
   if (key.plugin == "megatron" || key.plugin == "dtensor") return {"++policy.backend=" + key.plugin};
+  if (key.plugin == "openai_bridge") return {"++policy.generation.backend=openai"};
   if (key.plugin == "sglang_bridge") return {"++policy.generation.backend=sglang"};
   if (key.plugin == "vllm_bridge") return {"++policy.generation.backend=vllm"};
   return {};

@@ -6,6 +6,7 @@
 
 #include "lib/http/client/error_text.hpp"
 #include "lib/http/client/event_stream.hpp"
+#include "plugins/openai_bridge/protocol/answer.hpp"
 #include "plugins/sglang_bridge/protocol/event.hpp"
 #include "plugins/vllm_bridge/protocol/generation_api.hpp"
 #include "tests/fuzz/input.hpp"
@@ -43,6 +44,16 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       const Chunk chunk = sglang::read_event(event, {});
       if (chunk.tokens.size() != chunk.logprobs.size()) std::abort();
     } catch (const std::exception&) {
+    }
+  }
+  static const openai::TextTokens no_tokenizer("/nowhere");
+  openai::tells_by(bytes);
+  for (const bool logprobs : {false, true}) {
+    try {
+      const openai::Asked asked{.prompt = 1, .most = 8, .logprobs = logprobs, .vocabulary = 97};
+      const Chunk chunk = openai::read_answer(bytes, asked, no_tokenizer);
+      if (chunk.tokens.size() != chunk.logprobs.size()) std::abort();
+    } catch (const std::runtime_error&) {
     }
   }
   error_text(bytes);
