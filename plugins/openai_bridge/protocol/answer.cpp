@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
@@ -144,7 +143,7 @@ std::vector<int32_t> ids_of(const Told& told, const Json& choice, const Json& us
 
 void add_logprobs(const Told& told, bridge::Chunk& chunk, const Asked& asked, std::string_view body) {
   if (!asked.logprobs) {
-    chunk.logprobs.assign(chunk.tokens.size(), std::numeric_limits<float>::quiet_NaN());
+    chunk.logprobs.assign(chunk.tokens.size(), 0.0f);
     return;
   }
   if (told.logprobs.empty() && !chunk.tokens.empty()) {

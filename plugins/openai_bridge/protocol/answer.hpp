@@ -25,7 +25,7 @@ Tells tells_by(std::string_view body);
 // What was asked.
 struct Asked {
   int64_t prompt = 0, most = 0;            // tokens
-  bool logprobs = false;                   // each token is to have one; else they are NaN: nobody knows them
+  bool logprobs = false;                   // each token is to have one; else they are 0, and say nothing
   bool text_prompt = false;                // a sample cannot go on from tokens
   std::span<const int32_t> stop_ids = {};  // the first of them ends it, whatever the server made of them
   int64_t vocabulary = 0;                  // ids are below; 0: not looked at

@@ -1,5 +1,5 @@
 // One bridge for the ways in which OpenAI-compatible servers are asked, and tell tokens and log-probs.
-#include <cmath>
+#include <algorithm>
 
 #include "tests/plugins/openai_bridge/support/harness.hpp"
 
@@ -83,7 +83,7 @@ TEST_CASE("every kind of server gives the same tokens and log-probs, asked as it
       CHECK(sample.tokens == tokens);
       if (logprobs) CHECK(sample.logprobs == values);
       CHECK(sample.logprobs.size() == tokens.size());
-      if (!logprobs) CHECK(std::ranges::all_of(sample.logprobs, [](float value) { return std::isnan(value); }));
+      if (!logprobs) CHECK(std::ranges::all_of(sample.logprobs, [](float value) { return value == 0; }));
       CHECK(LogLines::all().has(std::string("asked with ") + row.form));
       const bool by_text = row.kind == Kind::hosted ||
                            (!logprobs && (row.kind == Kind::names || row.kind == Kind::llama || row.kind == Kind::mlx));
