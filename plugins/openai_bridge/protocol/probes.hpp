@@ -15,7 +15,8 @@ inline constexpr const char* kCompletions = "/v1/completions";
 bridge::Verdict read_models(const bridge::Answer& answer, bridge::Facts& facts);
 
 using ReadForm = bridge::Verdict (*)(const bridge::Answer& answer, bridge::Facts& facts);
-// For each of kForms: a server that answers has this one, and what it said is facts.sample; else that is why it has not.
+// For each of kForms: a server that answers has this one, and what it said is facts.sample; else that is why it has
+// not.
 extern const std::array<ReadForm, std::size(kForms)> kReadForms;
 
 }  // namespace hexad::openai
