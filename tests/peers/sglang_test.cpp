@@ -1,6 +1,14 @@
 // The bridge against a real SGLang server on this CPU: `make test-peers`. HEXAD_SGLANG_PYTHON: the interpreter of the
 // environment that tools/setup_peers.sh makes.
+#include <doctest/doctest.h>
+
 #include <csignal>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "plugins/sglang_bridge/generator.hpp"
 #include "tests/peers/support/greedy.hpp"

@@ -1,5 +1,5 @@
 """Stands in for SGLang's package of CUDA kernels, sgl_kernel, which no CPU has and which torch_native attention in
-float32 never calls. Python imports this file at its start, in each process of a server."""
+float32 or bfloat16 never calls. Python imports this file at its start, in each process of a server."""
 import importlib.machinery
 import sys
 import types
