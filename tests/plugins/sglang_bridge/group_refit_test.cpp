@@ -215,7 +215,7 @@ TEST_CASE("a weight that a server finds wrong once it is there is named with the
 
 TEST_CASE("a server that never joins, and one that never takes part, are given up after control_timeout_s") {
   for (const auto& [path, part] : std::vector<std::pair<std::string, std::string>>{
-           {"/init_weights_update_group", "did not take weights: weight update: the others did not join: "},
+           {"/init_weights_update_group", "did not take weights: weight update by gloo: the group was not made: "},
            {"/update_weights_from_distributed",
             "did not take model.bias and 5 weights more up to model.layers.1.scale: weight update by gloo: the "
             "broadcast "}}) {
@@ -243,7 +243,7 @@ TEST_CASE("a server that will not make a group is told of, and others take the w
   CHECK(seconds_of([&] { update(bridge, 1, some_weights(1)); }) < 10);
   CHECK(good.groups().weights() == some_weights(1));
   CHECK(
-      LogLines::all().has("did not take weights: weight update: the others did not join: the server says status 400: "
+      LogLines::all().has("the others did not join: the server says status 400: "
                           "Failed to initialize: no."));
   CHECK(
       LogLines::all().has("did not take weights: its dp_size is 2: wanted 1, as SGLang's groups for weights have "
