@@ -96,11 +96,8 @@ TEST_CASE("servers of devices of their own keep their memory") {
   CHECK(tells(resolve_text(asked, kRollFile), "enable_memory_saver", "not carried over: the servers have devices of"));
 }
 
-TEST_CASE("ROLL's defaults of sampling do not go with SGLang's log-probs") {
-  const std::string error = resolve_error({"actor_infer.strategy_args.strategy_name=sglang"}, kRollFile);
-  check_says(error, "top_p: got 0.7, wanted 1 with policy.generation.backend sglang");
-  check_says(error, "top_k: got 50, wanted null with policy.generation.backend sglang");
-  CHECK(resolve_error(
-            {"actor_infer.strategy_args.strategy_name=sglang", "++hexad={policy: {generation: {backend: native}}}"},
-            kRollFile) == "");
+TEST_CASE("ROLL's defaults of sampling go with SGLang, which takes both filters at once") {
+  const Resolved resolved = resolve_text({"actor_infer.strategy_args.strategy_name=sglang"}, kRollFile);
+  CHECK(resolved.root.as_string("policy.generation.backend") == "sglang");
+  CHECK(has_notice(resolved, "policy.generation.top_k", "got 50 beside top_p 0.7: SGLang draws from the tokens"));
 }
