@@ -42,9 +42,11 @@ std::vector<Problem> replace_synonyms(yaml::Node& root, const Schema& schema, co
   }
   // An engine of another system's, where no plugin serves it: the selection has taken the default already.
   yaml::Node* engine = root.find("policy.generation.backend");
-  if (selection.is_engine_replaced && engine && engine->is_string())
-    replace(*engine, *schema.find("policy.generation.backend"), engine->as_string(), kDefaultGenerator,
+  if (selection.is_engine_replaced && engine && engine->is_string()) {
+    const std::string named = engine->as_string();  // the node is written to
+    replace(*engine, *schema.find("policy.generation.backend"), named, kDefaultGenerator,
             "that engine does not run here, and settings of its own are not read");
+  }
   return problems;
 }
 
