@@ -22,6 +22,7 @@ class StandIn {
  private:
   faults::AttachedServers servers_{1,
                                    toy::hexad().parent_path().parent_path() / "lib/hexad/plugins/openai_stand_in",
+                                   "--model",
                                    source() + "/configs/quickstart_model",
                                    {{"VLLM_API_KEY", ""}}};
 };
