@@ -213,13 +213,12 @@ TEST_CASE("log-probs of any number of rows") {
 
 TEST_CASE("log-probs are after sampling's filters, or before them where these are asked for") {
   cluster::protocol::Start start = toy::start_command();
-  toy::InProcess whole(start);
-  start.transform.top_k = 3;
-  toy::InProcess filtered(start);
   data::Batch batch = rollout(12);
   std::vector<std::vector<float>> before, after;
-  for (toy::InProcess* workers : {&whole, &filtered}) {
-    Policy policy(workers->group, plain(), workers->started);
+  for (const int64_t top_k : {0, 3}) {
+    start.transform.top_k = top_k;
+    toy::InProcess workers(start);
+    Policy policy(workers.group, plain(), workers.started);
     batch.set("prev_logprobs", policy.logprobs(batch, Weights::current, cluster::Filters::none), data::Axis::token);
     policy.keep(Weights::reference);
     policy.train(batch, 3.0, std::nan(""));  // tokens are no longer equally likely
