@@ -67,6 +67,10 @@ class ServerPool {
   // Waits until a server takes weights, as long as for an answer. Throws as await_first_starts.
   void await_any(const sdk::Call& call);
 
+  // Servers are about to be given weights of this version.
+  void offer(int64_t version) {
+    loop_.run([&] { fleet_.offer(version); });
+  }
   // These weights are in force from now on: `holders` have them. `dir` holds a copy, which the others load, and from
   // which servers of this rank start; nothing: there is none. What waits for weights since a sleep goes on. Throws if
   // servers that wait for a first copy cannot be started.

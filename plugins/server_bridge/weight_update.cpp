@@ -65,6 +65,7 @@ void WeightUpdate::begin(const sdk::Call& call, int64_t version) {
   if (const std::string way = direct_ ? channel_->backend() : "disk"; std::exchange(way_, way) != way)
     call.log(HEXAD_LOG_INFO, fmt::format("weights reach the {} servers by {}", names_.engine, way));
   version_ = version;
+  servers_.offer(version);
   under_way_ = true;
 }
 

@@ -33,6 +33,8 @@ class Dialect : public bridge::Dialect {
   std::string mismatch(const Facts& facts) const override;
   // /health draws a token, which a paused server does not.
   const char* health() const override { return "/model_info"; }
+  // Somebody else may answer at its port by now.
+  bool is_well(const Answer& answer) const override;
   std::optional<Post> name_weights(const Facts& facts, int64_t version) const override;
 
   std::string body_of(const Facts& facts, const bridge::Ask& ask) const override;

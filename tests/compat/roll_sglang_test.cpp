@@ -67,7 +67,7 @@ TEST_CASE("a worker's GPUs and type are those of its server") {
 
 TEST_CASE("a key of sglang's strategy_config that is not carried over is named") {
   const auto tells_of = [](const std::string& settings, const std::string& key, const std::string& words) {
-    const Resolved resolved = resolve_text(with({kSettings + "=" + settings}), kRollFile);
+    Resolved resolved = resolve_text(with({kSettings + "=" + settings}), kRollFile);
     CHECK_MESSAGE(tells(resolved, key, words), settings);
     return resolved;
   };

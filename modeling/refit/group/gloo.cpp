@@ -1,6 +1,7 @@
 #include "modeling/refit/group/gloo.hpp"
 
 #include <ATen/Functions.h>
+#include <bit>
 #include <hexad/services.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -52,7 +53,7 @@ GlooGroup::~GlooGroup() = default;
 void GlooGroup::broadcast(uintptr_t data, size_t bytes, const GiveUp&) {
   try {
     std::vector<at::Tensor> tensors = {
-        at::from_blob(reinterpret_cast<void*>(data), {static_cast<int64_t>(bytes)}, at::TensorOptions(at::kByte))};
+        at::from_blob(std::bit_cast<void*>(data), {static_cast<int64_t>(bytes)}, at::TensorOptions(at::kByte))};
     group_->message = group_->gloo->broadcast(tensors);
   } catch (const std::exception& error) {
     sdk::fail(HEXAD_UNAVAILABLE, "weight update by gloo: %s", first_line(error).c_str());

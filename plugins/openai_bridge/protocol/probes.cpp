@@ -13,7 +13,6 @@ namespace {
 
 using bridge::Answer;
 using bridge::Facts;
-using bridge::Served;
 using bridge::Verdict;
 using Json = nlohmann::ordered_json;
 

@@ -56,6 +56,7 @@ void Fleet::release() {
 
 void Fleet::set_version(int64_t version, std::optional<std::string> dir) {
   version_ = version;
+  offer(version);
   weights_dir_ = std::move(dir);
   group_server_.clear();  // the prompts in the caches are of old weights
   for (const auto& server : servers_) {
@@ -250,11 +251,11 @@ void Fleet::require_known(const std::vector<int32_t>& tokens) const {
 // Newer weights than this run's are somebody else's, who gives them numbers too.
 void Fleet::require_given(const std::vector<hexad_version_span>& spans) const {
   for (const hexad_version_span& span : spans) {
-    if (span.version > version_) {
+    if (span.version > given_) {
       throw std::runtime_error(
           fmt::format("its weights are called '{}', and the newest that this run has given it are '{}': does somebody "
                       "else update this server?",
-                      span.version, version_));
+                      span.version, given_));
     }
   }
 }

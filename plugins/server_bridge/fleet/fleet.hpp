@@ -5,6 +5,7 @@
 // server has sent is in the journal at once. When a server fails, its requests wait again and go on from the tokens
 // that they have; it is asked again after a back-off, and takes requests when it holds the weights that are in force.
 #pragma once
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -45,6 +46,8 @@ class Fleet {
   // Prefixes that servers have cached so far are used no more.
   void forget_prefixes() { ++flushes_, group_server_.clear(); }
 
+  // An update hands weights of this version to servers: from now on tokens may be theirs, also if it does not end well.
+  void offer(int64_t version) { given_ = std::max(given_, version); }
   // The weights that are in force from now on, and the folder that servers which do not have them load them from ("":
   // the servers' own model; nothing: there is no copy, and they wait for the next). Those that are up with others are
   // taken out until they hold these.
@@ -132,6 +135,7 @@ class Fleet {
   std::unordered_map<uint64_t, int> group_server_;  // that has the group's prompt in its cache
   int held_ = 0;
   int64_t version_ = 0, flushes_ = 0;
+  int64_t given_ = 0;  // the newest version that a server may hold
   std::optional<std::string> weights_dir_ = "";
   uint64_t attempt_names_ = 0;
   std::string run_name_;  // begins the names of requests: unique among the clients of a server

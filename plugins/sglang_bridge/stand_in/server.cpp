@@ -170,8 +170,8 @@ void Server::generate(const Connection& to, const Request& request) {
   to.begin_events();
   Json finish = nullptr;
   while (finish.is_null()) {
-    if (may_go_on(to, generation)) {
-      before_token(to, generation);
+    before_token(to, generation);
+    if (may_go_on(to, generation)) {  // asked last: a pause in the meantime may have brought other weights
       draw(generation);
       finish = finish_of(generation);
     } else {

@@ -8,7 +8,7 @@ namespace {
 using Change = std::function<void(Json& answer)>;
 
 // Of the first request: the right answer, changed.
-FakeOpenai::Inject once(Change change) {
+FakeOpenai::Inject once(const Change& change) {
   return [change, left = std::make_shared<std::atomic<int>>(1)](const Connection& to, const Json&, const Json& right) {
     if (left->fetch_sub(1) <= 0) return false;
     Json answer = right;

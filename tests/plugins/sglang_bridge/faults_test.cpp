@@ -58,6 +58,20 @@ TEST_CASE("a sample goes on from its tokens after each kind of failure of an SGL
   }
 }
 
+TEST_CASE("weights of an update that has not ended, or not well, are this run's") {
+  FakeSglang server;
+  Harness bridge({&server}, {{"stream_interval", 2}});
+  bridge->update_begin(bridge.service(), 999);
+  server.inject(once({.kind = Fault::newer, .after = 4}));
+  const Wish wish;
+  const Sample during = bridge.run({wish}).at(0);
+  bridge->update_end(bridge.service(), /*commit=*/false);
+  CHECK(during.finals == 1);
+  CHECK(during.tokens.at(4) == 7);
+  CHECK(std::ranges::count(during.spans, std::pair<int64_t, int64_t>(4, 999)) == 1);
+  CHECK_MESSAGE(!LogLines::all().has("its weights are called '999'"), LogLines::all().text());
+}
+
 TEST_CASE("a lost SGLang server loses no sample, nor what it has sent") {
   auto lost = std::make_unique<FakeSglang>(FakeSglang::Options{.token_ms = 4});
   FakeSglang other({.token_ms = 1});

@@ -15,12 +15,12 @@ struct Point {
   int each;  // occasions from one fault to the next
 };
 
-// So many, point by point, by the name "phase-point-kind-number". They take half a second each on the average: a run
-// has to last longer.
-inline Json schedule_of(const std::vector<Point>& points, int64_t count) {
-  constexpr int kFirst = 4;
+// So many, point by point, by the name "phase-point-kind-number", each point's from its occasion `first` on. They take
+// half a second each on the average: a run has to last longer.
+inline Json schedule_of(const std::vector<Point>& points, int64_t count, int first = 4) {
   const auto quiet_ms = [](const Point& point, const std::string& kind) {
     if (point.phase == std::string("start")) return 0;
+    if (point.phase == std::string("refit")) return 2500;  // three in a row end an update, and the run
     return kind == "stop" || kind == "hang" ? 2000 : 300;
   };
   if (!FaultyRun::can_fill_disks()) test_report::skipped("no disk can be mounted: faults disk_full");
@@ -33,7 +33,7 @@ inline Json schedule_of(const std::vector<Point>& points, int64_t count) {
       faults.push_back({{"name", fmt::format("{}-{}-{}-{}", point.phase, point.point, kind, round + 1)},
                         {"point", point.point},
                         {"kind", kind},
-                        {"occasion", kFirst + round * point.each},
+                        {"occasion", first + round * point.each},
                         {"quiet_ms", quiet_ms(point, kind)}});
     }
   }

@@ -12,7 +12,7 @@ const std::vector<Point> kPoints = {
     {"start", "health", {"stop", "status", "truncated", "reset", "kill", "unavailable"}, 5},
     {"start", "model_info", {"stranger", "page", "truncated", "kill", "status_text", "unavailable"}, 3},
     {"start", "server_info", {"status", "page", "truncated", "kill", "status_object", "reset"}, 3},
-    {"start", "name", {"status", "truncated", "kill", "unavailable", "late_kill", "reset"}, 3},
+    {"start", "name", {"status", "truncated", "kill", "unavailable", "late_kill", "reset"}, 2},
     {"prefill", "prefill", {"stop", "hang", "status", "status_text", "status_object", "unavailable", "kill"}, 30},
     {"request", "prefill", {"truncated", "reset", "kill"}, 40},
     {"stream", "decode", {"truncated", "kill", "wrong_json", "stop", "hang", "status", "reset"}, 30},
@@ -28,7 +28,7 @@ const std::vector<Point> kPoints = {
     {"save", "checkpoint", {"kill", "disk_full", "stop", "hang", "status", "truncated", "reset"}, 2},
 };
 
-Json schedule(int64_t count) { return schedule_of(kPoints, count); }
+Json schedule(int64_t count, int first = 4) { return schedule_of(kPoints, count, first); }
 
 RunSize size(int steps) { return {.engine = "sglang", .steps = steps}; }
 
@@ -68,7 +68,7 @@ TEST_CASE("an SGLang server that is killed in the middle of its samples costs no
 
 TEST_SUITE("faults") {
   TEST_CASE("100 faults of SGLang servers") {
-    RunSize run = size(480);
+    RunSize run = size(800);
     run.timeout_s = 1500;
     check(FaultyRun(run, schedule(100)));
   }
@@ -85,7 +85,7 @@ TEST_SUITE("faults") {
   TEST_CASE("one SGLang server alone comes back from each fault") {
     RunSize run = size(60);
     run.servers = 1, run.timeout_s = 600;
-    check(FaultyRun(run, schedule(12)));
+    check(FaultyRun(run, schedule(12, /*first=*/2)));
   }
 
   TEST_CASE("what every SGLang server gets wrong ends the run, and nothing is trained on it") {

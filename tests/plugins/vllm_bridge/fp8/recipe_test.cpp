@@ -8,7 +8,6 @@
 #include "tests/plugins/vllm_bridge/fp8/support.hpp"
 
 using namespace vllm_test;
-namespace fp8 = hexad::vllm::fp8;
 
 namespace {
 
