@@ -41,6 +41,7 @@ inline const char* variable(const char* name) {
 
 constexpr int64_t kMiddle = 5;         // tokens
 constexpr int64_t kAloneForMs = 1000;  // and again, while a disk is full
+constexpr int64_t kProbesTakeMs = 100;
 
 // The fault of every occasion: "POINT KIND".
 inline std::optional<Fault> always() {
@@ -105,7 +106,10 @@ class FaultyServer : public Engine::Server {
     if (kind.starts_with("refused")) return to.reply(400, error_body(*fault, 400));
     if (kind == "unavailable") return to.reply(503, "fault " + fault->name);
     if (kind == "page") return to.reply(200, "<html>fault " + fault->name + "</html>");
-    if (kind == "stranger") return to.reply(200, Engine::stranger());
+    if (kind == "stranger") {
+      schedule_.stay_alone(kProbesTakeMs);  // it is seen after the last probe, if none of them fails
+      return to.reply(200, Engine::stranger());
+    }
     if (kind == "truncated") {
       to.send("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"fault\":");
       throw Gone();

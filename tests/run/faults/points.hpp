@@ -20,6 +20,7 @@ struct Point {
 inline Json schedule_of(const std::vector<Point>& points, int64_t count, int first = 4) {
   const auto quiet_ms = [](const Point& point, const std::string& kind) {
     if (point.phase == std::string("start")) return 0;
+    if (point.phase == std::string("abort")) return 0;  // it follows another fault at once
     if (point.phase == std::string("refit")) return 2500;  // three in a row end an update, and the run
     return kind == "stop" || kind == "hang" ? 2000 : 300;
   };

@@ -12,7 +12,7 @@ const std::vector<Point> kPoints = {
     {"start", "health", {"stop", "status", "truncated", "reset", "kill", "unavailable"}, 5},
     {"start", "model_info", {"stranger", "page", "truncated", "kill", "status_text", "unavailable"}, 3},
     {"start", "server_info", {"status", "page", "truncated", "kill", "status_object", "reset"}, 3},
-    {"start", "name", {"status", "truncated", "kill", "unavailable", "late_kill", "reset"}, 2},
+    {"start", "name", {"status", "truncated", "kill", "unavailable", "late_kill", "reset"}, 1},
     {"prefill", "prefill", {"stop", "hang", "status", "status_text", "status_object", "unavailable", "kill"}, 30},
     {"request", "prefill", {"truncated", "reset", "kill"}, 40},
     {"stream", "decode", {"truncated", "kill", "wrong_json", "stop", "hang", "status", "reset"}, 30},
