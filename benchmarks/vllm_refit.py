@@ -147,14 +147,18 @@ def expected(name, ours):
     return ours.get(name)
 
 
-def compare_weights(args, url, checkpoint, folder):
-    """Bit for bit, in the server's type."""
+def bits(tensor):
+    import torch
+    return tensor.contiguous().view(torch.uint8)
+
+
+def compare_weights(args, url, ours, folder):
+    """Bit for bit, in the server's type, with `ours`, a checkpoint's tensors by name."""
     import torch
     out = folder / "server_weights"
     out.mkdir()
     ask(url + "/collective_rpc", {"method": "save_sharded_state", "kwargs": {"path": str(out)}}, timeout=args.timeout)
-    ours = dict(tensors_of(checkpoint))
-    found = {"equal": 0, "different": [], "largest_difference": 0.0, "bytes": 0}
+    found = {"equal": 0, "different": [], "largest_difference": 0.0, "bytes": 0, "dtypes": {}}
     for name, theirs in tensors_of(out):
         if name.endswith(OWN):
             continue
@@ -166,13 +170,15 @@ def compare_weights(args, url, checkpoint, folder):
             continue
         theirs, want = theirs[:want.shape[0]], want.to(theirs.dtype)  # the vocabulary may be padded
         found["bytes"] += theirs.numel() * theirs.element_size()
-        if torch.equal(theirs, want):
+        kind = str(theirs.dtype).removeprefix("torch.")
+        found["dtypes"][kind] = found["dtypes"].get(kind, 0) + 1
+        if torch.equal(bits(theirs), bits(want)):
             found["equal"] += 1
         else:
             found["different"].append(name)
             found["largest_difference"] = max(found["largest_difference"],
                                               (theirs.float() - want.float()).abs().max().item())
-    moved = sum(not torch.equal(value, ours[name].to(value.dtype)) for name,
+    moved = sum(not torch.equal(bits(value), bits(ours[name].to(value.dtype))) for name,
                 value in tensors_of(args.start) if name in ours)
     found["changed_since_the_start"] = moved
     return found
@@ -210,8 +216,9 @@ def compare_tokens(args, url, checkpoint, folder, count=16, new=32):
     return {"prompts": count, "tokens_equal": same, "ends_at_a_near_tie": close, "wrong": wrong}
 
 
-def measure(args, model, folder, url, result):
-    (folder / "grpo.yaml").write_text(json.dumps(config_of(args, model, folder, url)))
+def train(args, folder, config, result):
+    """A run of `config`: its metrics into `result`; the folder of its last checkpoint."""
+    (folder / "grpo.yaml").write_text(json.dumps(config))
     hexad(args, "train", folder / "grpo.yaml", *args.override)
     lines = [json.loads(line) for line in next((folder / "log").rglob("metrics.jsonl")).read_text().splitlines()]
     key = "timing/train/prepare_for_generation/transfer_and_update_weights"
@@ -221,7 +228,12 @@ def measure(args, model, folder, url, result):
     checkpoint = next((folder / "checkpoints").glob(f"step_{args.steps - 1}/**/config.json")).parent
     for file in folder.glob("tokenizer*"):
         shutil.copy(file, checkpoint)
-    result["weights"] = compare_weights(args, url, checkpoint, folder)
+    return checkpoint
+
+
+def measure(args, model, folder, url, result):
+    checkpoint = train(args, folder, config_of(args, model, folder, url), result)
+    result["weights"] = compare_weights(args, url, dict(tensors_of(checkpoint)), folder)
     result["greedy"] = compare_tokens(args, url, checkpoint, folder)
 
 
