@@ -42,6 +42,11 @@ MODELS = {
                  num_hidden_layers=2, num_attention_heads=4,
                  num_key_value_heads=2, head_dim=16, vocab_size=512, tie_word_embeddings=False,
                  max_position_embeddings=4096, rope_theta=1e4, rms_norm_eps=1e-5),
+    # As small as blocks of 128 x 128 and attention kernels take it.
+    "blocks": dict(architectures=["LlamaForCausalLM"], model_type="llama", hidden_size=512, intermediate_size=1024,
+                   num_hidden_layers=4, num_attention_heads=4,
+                   num_key_value_heads=2, head_dim=128, vocab_size=512, tie_word_embeddings=False,
+                   max_position_embeddings=4096, rope_theta=1e4, rms_norm_eps=1e-5),
     "llama-1b": dict(architectures=["LlamaForCausalLM"], model_type="llama", hidden_size=2048, intermediate_size=8192,
                      num_hidden_layers=16, num_attention_heads=32,
                      num_key_value_heads=8, head_dim=64, vocab_size=128256, tie_word_embeddings=True,
