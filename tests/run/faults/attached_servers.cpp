@@ -9,6 +9,8 @@
 
 #include <cstdlib>
 
+#include "tests/support/toy/program.hpp"
+
 namespace faults {
 namespace {
 
@@ -24,6 +26,17 @@ int free_port() {
   return ntohs(address.sin_port);
 }
 
+bool listens(const std::string& url) {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<uint16_t>(std::stoi(url.substr(url.rfind(':') + 1))));
+  const bool connected = ::connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  ::close(socket);
+  return connected;
+}
+
 }  // namespace
 
 AttachedServers::AttachedServers(int count, const std::filesystem::path& program, const std::string& model_option,
@@ -37,6 +50,7 @@ AttachedServers::AttachedServers(int count, const std::filesystem::path& program
     ::execl(program.c_str(), program.c_str(), model_option.c_str(), model_dir.c_str(), "--port", port.c_str(), nullptr);
     ::_exit(127);
   }
+  for (const std::string& url : urls_) REQUIRE_MESSAGE(toy::eventually([&] { return listens(url); }), url);
 }
 
 AttachedServers::~AttachedServers() {

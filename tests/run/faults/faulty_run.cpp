@@ -102,8 +102,9 @@ std::map<std::string, std::string> FaultyRun::environment() const {
 
 Texts FaultyRun::arguments(const Texts& urls) const {
   const auto path = [&](const char* name) { return (dir_ / name).string(); };
-  // Servers that stay away for good are told by their connections: one that is only slow must not count as such.
-  const double patience = size_.attached ? 10 : 1;
+  // Servers that stay away for good are told by their connections, and what is always wrong by what is said: one that
+  // is only slow must not count as such.
+  const double patience = size_.attached || !size_.always.empty() ? 10 : 1;
   Json cfg = {{"num_servers", size_.servers},
               {"server_command", {server_program(size_.engine).string()}},
               {"server_log_dir", path("servers")},
@@ -111,8 +112,8 @@ Texts FaultyRun::arguments(const Texts& urls) const {
               {"stall_timeout_s", 1.5 * patience},
               {"control_timeout_s", 1.5 * patience},
               {"health_timeout_s", 0.5 * patience},
-              {"startup_timeout_s", 2 * patience},
-              {"lost_timeout_s", size_.always.empty() ? 40 : 5},
+              {"startup_timeout_s", 6 * patience},
+              {"lost_timeout_s", size_.always.empty() ? 40 : 20},
               {"max_attempts", size_.always.empty() ? 20 : 3},
               {"env_vars", environment()}};
   if (size_.attached) cfg["server_urls"] = urls;
@@ -196,7 +197,9 @@ void FaultyRun::check_faults() const {
   LogCheck log(worker_log(), ended_.out + ended_.err, !size_.attached);
   std::set<std::string> came;
   std::string unanswered;
-  for (const Json& fault : lines_of("faults/faults.jsonl")) {
+  std::vector<Json> faults = lines_of("faults/faults.jsonl");
+  std::ranges::stable_sort(faults, {}, [](const Json& fault) { return LogCheck::vagueness(fault); });
+  for (const Json& fault : faults) {
     const std::string name = fault.at("name"), answer = log.answer_to(fault);
     came.insert(name);
     if (answer.empty()) unanswered += fault.dump() + "\n";

@@ -39,6 +39,13 @@ std::string LogCheck::take(const std::string& since, const std::vector<Parts>& a
   return "";
 }
 
+int LogCheck::vagueness(const nlohmann::ordered_json& fault) {
+  const std::string kind = fault.at("kind");
+  if (kind == "kill" || kind == "late_kill" || kind == "unavailable" || kind == "page" || kind.starts_with("status"))
+    return 0;
+  return kind == "hang" ? 1 : 2;
+}
+
 std::string LogCheck::answer_to(const nlohmann::ordered_json& fault) {
   const std::string kind = fault.at("kind"), point = fault.at("point"), since = fault.at("at");
   const std::string named = "fault " + fault.at("name").get<std::string>();
@@ -62,6 +69,9 @@ std::string LogCheck::answer_to(const nlohmann::ordered_json& fault) {
     std::vector<Parts> any = {{server, "is not ready: ", "Operation timed out", "It is asked again in"}};
     any.insert(any.end(), given_up.begin(), given_up.end());
     any.insert(any.end(), killed.begin(), killed.end());
+    if (point == "launch") {  // it was continued before it was late
+      for (const char* next : {"takes requests: ", "it loads the weights in force"}) any.push_back({server, next});
+    }
     return take(since, any);
   }
   if (kind == "disk_full" && point == "checkpoint")
