@@ -4,6 +4,7 @@
 # where one is not installed or is too large, its plugin is not run, a Parquet file is not read, or the quickstart's
 # accuracy stays below what it trains to. The seconds are no gate: it is told whether what is promised of them holds.
 # usage: tools/package/test_install.sh BUILD_DIR [FORM...]     FORM: wheel, tarball, deb, dockerfile; default: all
+# TORCH=cuda: the Dockerfile with torch's CUDA wheels, on the package of a CUDA build (20 GB of disk while it is made).
 # As root: it makes the root with mmdebstrap, and enters it by chroot in a mount namespace of its own. Registry settings
 # are those of pip's configuration here, and Debian's mirror that of apt here.
 set -euo pipefail
@@ -184,13 +185,14 @@ test_dockerfile() {
   mkdir -p "$context"
   cp "$packages"/hexad_*.deb "$context/"
   begin=$SECONDS
-  "${store[@]}" bud --isolation chroot --pull-never --build-arg BASE=localhost/hexad-base -t hexad \
+  "${store[@]}" bud --isolation chroot --pull-never --build-arg BASE=localhost/hexad-base \
+    --build-arg TORCH="${TORCH:-cpu}" -t hexad \
     -f "$here/Dockerfile" "$context" > "$work/dockerfile.install.log" 2>&1 ||
     die "dockerfile: buildah: $work/dockerfile.install.log"
   own=$((SECONDS - begin))
   container=$("${store[@]}" from localhost/hexad)
   root=$("${store[@]}" mount "$container")
-  size=$(megabytes "$root/usr/lib/hexad")
+  size=$(megabytes "$root/usr/lib/hexad" $(find "$root/usr/local/lib" -maxdepth 2 -name dist-packages))
   [[ $("${store[@]}" inspect --type image --format '{{.OCIv1.Config.Env}}' localhost/hexad) == *HOME=/tmp* ]] ||
     die "dockerfile: its HOME is not /tmp, and a user without a name has none that he may write to"
   # As `docker run --user` has it, with a folder of that user at /work: one without a name in the image.
