@@ -173,6 +173,12 @@ std::string read_transport(const sdk::Config& config, const std::set<std::string
   return transport;
 }
 
+void check_has_gpu(const sdk::Call& call, const std::string& transport) {
+  if ((transport != "ipc" && transport != "nccl") || call.device().device_type == kDLCUDA) return;
+  sdk::fail(HEXAD_INVALID_ARGUMENT, "refit_transport: got '%s', which goes from GPU to GPU, and this rank has none",
+            transport.c_str());
+}
+
 void refuse_routed_experts(const sdk::Config& config) {
   if (config.get("return_routed_experts", false)) {
     sdk::fail(HEXAD_UNIMPLEMENTED,

@@ -67,6 +67,9 @@ nlohmann::ordered_json subtree(const sdk::Config& config, const std::string& pat
 // The refit_transport, one of `offered` or "". Throws sdk::Error with `ways`.
 std::string read_transport(const sdk::Config& config, const std::set<std::string>& offered, const char* ways);
 
+// Throws sdk::Error for a transport from GPU to GPU (ipc, nccl) of a rank that has none.
+void check_has_gpu(const sdk::Call& call, const std::string& transport);
+
 // What these bridges cannot do is refused, not passed over.
 void refuse_routed_experts(const sdk::Config& config);
 

@@ -14,10 +14,7 @@ std::string read_transport(const sdk::Call& call, const sdk::Config& config) {
   std::string transport =
       bridge::read_transport(config, {"disk", "ipc", "nccl"},
                              "Weights reach vLLM by disk, ipc or nccl; without the key by what its servers offer");
-  if ((transport == "ipc" || transport == "nccl") && call.device().device_type != kDLCUDA) {
-    sdk::fail(HEXAD_INVALID_ARGUMENT, "refit_transport: got '%s', which goes from GPU to GPU, and this rank has none",
-              transport.c_str());
-  }
+  bridge::check_has_gpu(call, transport);
   return transport;
 }
 

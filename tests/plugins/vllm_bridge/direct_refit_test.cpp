@@ -203,10 +203,10 @@ TEST_CASE("a part of a weight is refused, and the update ends on the server") {
 TEST_CASE("what vLLM unpickles") {
   std::array<std::byte, 16> uuid{};
   for (size_t i = 0; i < uuid.size(); ++i) uuid[i] = static_cast<std::byte>(i * 17);
-  CHECK(hexad::vllm::uuid_text(uuid) == "00112233-4455-6677-8899-aabbccddeeff");
-  std::array<std::byte, hexad::vllm::kIpcHandleBytes> handle{};
-  handle.fill(std::byte{'h'});
-  const std::string pickle = hexad::vllm::ipc_pickle("gpu", handle, 4096);
+  CHECK(hexad::bridge::uuid_text(uuid) == "00112233-4455-6677-8899-aabbccddeeff");
+  hexad::bridge::SharedMemory memory{.uuid = "gpu", .bytes = 4096};
+  memory.handle.fill(std::byte{'h'});
+  const std::string pickle = hexad::vllm::ipc_pickle(memory);
   CHECK(pickle.starts_with(std::string("\x80\x03}X\x03\0\0\0gpu(ctorch\nTensor\n", 26)));
   CHECK(pickle.find("C\x42\x01"
                     "c" +

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "modeling/refit/nccl/sender.hpp"
+#include "plugins/server_bridge/refit/base64.hpp"
 #include "plugins/vllm_bridge/protocol/capabilities.hpp"
-#include "plugins/vllm_bridge/refit/base64.hpp"
 #include "plugins/vllm_bridge/refit/nccl/rendezvous.hpp"
 
 namespace hexad::vllm {

@@ -1,8 +1,8 @@
-#include "plugins/vllm_bridge/refit/base64.hpp"
+#include "plugins/server_bridge/refit/base64.hpp"
 
 #include <sodium.h>
 
-namespace hexad::vllm {
+namespace hexad::bridge {
 
 std::string base64(std::string_view bytes) {
   std::string text(sodium_base64_ENCODED_LEN(bytes.size(), sodium_base64_VARIANT_ORIGINAL), '\0');
@@ -12,4 +12,4 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
-}  // namespace hexad::vllm
+}  // namespace hexad::bridge

@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-namespace hexad::vllm {
+namespace hexad::bridge {
 
 std::string base64(std::string_view bytes);
 
-}  // namespace hexad::vllm
+}  // namespace hexad::bridge
