@@ -43,6 +43,14 @@ void refuse_several_devices(const Json& cfg, const Json& kwargs, const Json& env
   bridge::refuse_several_devices(cfg, kwargs, env_vars, "sglang", "an SGLang server", kSizes);
 }
 
+void refuse_nccl_on_one_gpu(const std::string& transport, const Json& env_vars) {
+  if (transport != "nccl" || (env_vars.is_object() && env_vars.contains("CUDA_VISIBLE_DEVICES"))) return;
+  sdk::fail(
+      HEXAD_INVALID_ARGUMENT,
+      "refit_transport: got 'nccl', and a server that a rank starts is on the rank's own GPU, of which NCCL takes "
+      "one process: use ipc, or name the server's GPUs in sglang_cfg.env_vars.CUDA_VISIBLE_DEVICES");
+}
+
 std::map<std::string, std::string> server_environment(const Json& env_vars, DLDevice device) {
   std::map<std::string, std::string> result = {{"HF_HUB_OFFLINE", "1"}};
   if (device.device_type == kDLCUDA) {

@@ -19,6 +19,9 @@ std::vector<std::string> server_arguments(const nlohmann::ordered_json& cfg, con
 void refuse_several_devices(const nlohmann::ordered_json& cfg, const nlohmann::ordered_json& kwargs,
                             const nlohmann::ordered_json& env_vars);
 
+// A server of the rank's own has its GPU, unless `env_vars` names others. Throws sdk::Error for NCCL between the two.
+void refuse_nccl_on_one_gpu(const std::string& transport, const nlohmann::ordered_json& env_vars);
+
 // What is set beside the environment of this process; `env_vars` wins.
 std::map<std::string, std::string> server_environment(const nlohmann::ordered_json& env_vars, DLDevice device);
 

@@ -11,6 +11,7 @@
 #include "plugins/sglang_bridge/protocol/event.hpp"
 #include "plugins/sglang_bridge/protocol/probes.hpp"
 #include "plugins/sglang_bridge/protocol/request_body.hpp"
+#include "plugins/sglang_bridge/refit/ipc_channel.hpp"
 #include "plugins/sglang_bridge/refit/update_groups.hpp"
 
 namespace hexad::sglang {
@@ -119,14 +120,17 @@ std::vector<Post> Dialect::wake(int32_t level) const {
   return {{"/resume_memory_occupation", Json{{"tags", tags_of(level)}}.dump()}, resume()};
 }
 
-std::unique_ptr<bridge::Channel> Dialect::channel(const std::string&, bridge::Control& control) const {
-  return std::make_unique<UpdateGroups>(control, settings_.patience, settings_.goodbye, settings_.refit_address);
+std::unique_ptr<bridge::Channel> Dialect::channel(const std::string& transport, bridge::Control& control) const {
+  if (transport == "ipc") return std::make_unique<IpcChannel>(control, settings_.patience);
+  const auto backend = transport == "nccl" ? UpdateGroups::Backend::nccl : UpdateGroups::Backend::gloo;
+  return std::make_unique<UpdateGroups>(backend, control, settings_.patience, settings_.goodbye,
+                                        settings_.refit_address);
 }
 
 std::string Dialect::wants_updates() const {
   return "does not take /continue_generation, without which no weights can be loaded. Use SGLang 0.5.23 or newer";
 }
 
-std::string Dialect::wants_transport(const std::string&) const { return "Set it to disk or gloo"; }
+std::string Dialect::wants_transport(const std::string&) const { return "Set it to disk, gloo, nccl or ipc"; }
 
 }  // namespace hexad::sglang

@@ -18,7 +18,7 @@ struct DialectSettings {
   std::string pause_mode = "retract";  // of /pause_generation
   int64_t stream_interval = 32;        // tokens an event
   bool wants_routes = false;           // routed_experts are asked for
-  // Where servers meet this process for gloo, an IPv4 address of this host, and how long they are waited for.
+  // Where servers meet this process for gloo and NCCL, an IPv4 address of this host, and how long they are waited for.
   std::string refit_address = "127.0.0.1";
   bridge::Seconds patience{300}, goodbye{5};
 };
@@ -53,7 +53,8 @@ class Dialect : public bridge::Dialect {
   Post begin_update() const override { return {"/begin_weight_update"}; }
   Post end_update() const override { return {"/end_weight_update"}; }
   std::unique_ptr<bridge::Channel> channel(const std::string& transport, bridge::Control& control) const override;
-  bool takes(const Facts&, const std::string& transport) const override { return transport == "gloo"; }
+  // It offers nothing by itself, so that without the key weights go over disk; what it is asked for it takes.
+  bool takes(const Facts&, const std::string& transport) const override { return !transport.empty(); }
   std::string wants_updates() const override;
   std::string wants_transport(const std::string& transport) const override;
 

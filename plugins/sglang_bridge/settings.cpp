@@ -100,6 +100,14 @@ Json server_cfg(const sdk::Config& config, const bridge::Settings& s) {
   return cfg;
 }
 
+std::string read_transport(const sdk::Call& call, const sdk::Config& config) {
+  std::string transport =
+      bridge::read_transport(config, {"disk", "gloo", "ipc", "nccl"},
+                             "Weights reach SGLang by disk, gloo, ipc or nccl; without the key by disk");
+  bridge::check_has_gpu(call, transport);
+  return transport;
+}
+
 }  // namespace
 
 Settings read_settings(const sdk::Call& call, const sdk::Config& config) {
@@ -111,10 +119,7 @@ Settings read_settings(const sdk::Call& call, const sdk::Config& config) {
               "ends an SGLang server",
               s.common.model_name.c_str());
   }
-  s.common.transport = bridge::read_transport(
-      config, {"disk", "gloo"},
-      "Weights reach SGLang by disk or gloo; without the key by disk. Its groups over NCCL and its CUDA IPC are not "
-      "built");
+  s.common.transport = read_transport(call, config);
   if (config.get("return_routed_experts", false)) s.common.routes = bridge::read_route_shape(s.common.model_name);
   s.dialect.wants_routes = s.common.routes.has_value();
   s.dialect.model_type = s.common.model_type;
@@ -127,7 +132,10 @@ Settings read_settings(const sdk::Call& call, const sdk::Config& config) {
   const bool cuda = call.device().device_type == kDLCUDA;
   const Json env_vars = bridge::subtree(config, "sglang_cfg.env_vars");
   const Json cfg = server_cfg(config, s.common), kwargs = bridge::subtree(config, "sglang_kwargs");
-  if (cuda && s.common.urls.empty()) refuse_several_devices(cfg, kwargs, env_vars);
+  if (cuda && s.common.urls.empty()) {
+    refuse_several_devices(cfg, kwargs, env_vars);
+    refuse_nccl_on_one_gpu(s.common.transport, env_vars);
+  }
   s.common.spawn.arguments = server_arguments(cfg, kwargs, cuda);
   s.common.spawn.environment = server_environment(env_vars, call.device());
   return s;

@@ -59,7 +59,7 @@ TEST_CASE("replicas of the native generator fit the model") {
       {{{ranks + "2"}, "2 needs a dense model without multi-head latent attention; nearest: 1", {ranks + "1"}}});
 }
 
-TEST_CASE("weights go to vLLM by disk, ipc or nccl, to SGLang by disk or gloo, and to native by no such way") {
+TEST_CASE("weights go to vLLM by disk, ipc or nccl, to SGLang by gloo too, and to native by no such way") {
   const std::string transport = "/policy.generation.refit_transport=", vllm = "/policy.generation.backend=vllm",
                     sglang = "/policy.generation.backend=sglang";
   check_rules(kDense, {{{transport + "ipc"},
@@ -70,11 +70,18 @@ TEST_CASE("weights go to vLLM by disk, ipc or nccl, to SGLang by disk or gloo, a
                         "policy.generation.refit_transport: got gloo, which is a way to SGLang's servers, and "
                         "policy.generation.backend is vllm; nearest: disk",
                         {transport + "disk", vllm}},
-                       {{transport + "nccl", sglang},
-                        "policy.generation.refit_transport: got nccl, wanted disk or gloo with "
-                        "policy.generation.backend sglang: SGLang's groups over NCCL and its CUDA IPC are not built; "
-                        "nearest: gloo",
-                        {transport + "gloo", sglang}},
+                       {{transport + "ipc", sglang, "/cluster.device=cpu"},
+                        "policy.generation.refit_transport: got ipc, which goes from GPU to GPU, and cluster.device is "
+                        "cpu; nearest: gloo",
+                        {transport + "gloo", sglang, "/cluster.device=cpu"}},
+                       {{transport + "nccl", sglang, "/cluster.device=cuda"},
+                        "policy.generation.refit_transport: got nccl, and a server that a rank starts is on the rank's "
+                        "own GPU, of which NCCL takes one process",
+                        {transport + "ipc", sglang, "/cluster.device=cuda"}},
+                       {{transport + "nccl", sglang, "/cluster.device=cuda"},
+                        "nearest: ipc",
+                        {transport + "nccl", sglang, "/cluster.device=cuda",
+                         "/policy.generation.sglang_cfg.env_vars={CUDA_VISIBLE_DEVICES: '7'}"}},
                        {{transport + "nixl", vllm}, "another weight transport", {transport + "nccl", vllm}}});
 }
 

@@ -81,4 +81,14 @@ void Store::set(const std::string& name, std::string_view value) {
   }
 }
 
+std::string Store::get(const std::string& name) {
+  try {
+    const std::vector<uint8_t> value = tcp_->store->get(name);
+    return {value.begin(), value.end()};
+  } catch (const std::exception& error) {
+    sdk::fail(HEXAD_UNAVAILABLE, "weight update: the store at port %d has no value %s: %s", port_, name.c_str(),
+              error.what());
+  }
+}
+
 }  // namespace hexad::refit

@@ -19,6 +19,8 @@ class Store {
 
   int port() const { return port_; }
   void set(const std::string& name, std::string_view value);
+  // Waits for it. Throws sdk::Error if nobody has set it within the store's patience.
+  std::string get(const std::string& name);
 
   struct Tcp;
   Tcp& tcp() const { return *tcp_; }

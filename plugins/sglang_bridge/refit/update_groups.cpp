@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "modeling/refit/group/gloo.hpp"
+#include "modeling/refit/group/nccl.hpp"
 #include "modeling/refit/group/store.hpp"
+#include "plugins/sglang_bridge/refit/server_ranks.hpp"
 
 namespace hexad::sglang {
 namespace {
@@ -24,38 +26,23 @@ std::string name_of_run() {
   return fmt::format("hexad-{:08x}{:08x}", random(), random());
 }
 
-// Ranks of a server that take weights: those of its tensor parallelism.
-int workers_of(Control& control, const Target& target, Seconds deadline) {
-  const Answer answer = control.get(target, "/server_info", deadline);
-  const Json json = Json::parse(answer.body, nullptr, /*allow_exceptions=*/false);
-  if (!answer.ok() || !json.is_object()) {
-    sdk::fail(HEXAD_UNAVAILABLE, "/server_info: %s",
-              answer.ok() ? answer.body.substr(0, 200).c_str() : answer.trouble().c_str());
-  }
-  const auto size = [&](const char* name) {
-    const Json value = json.value(name, Json(1));
-    const int64_t ranks = value.is_number_integer() ? value.get<int64_t>() : 0;
-    if (ranks < 1 || ranks > 65536)
-      sdk::fail(HEXAD_UNAVAILABLE, "/server_info: %s: got %s, wanted a number of ranks", name, value.dump().c_str());
-    return static_cast<int>(ranks);
-  };
-  for (const char* other : {"dp_size", "pp_size"}) {
-    if (size(other) == 1) continue;
-    sdk::fail(HEXAD_UNAVAILABLE,
-              "its %s is %d: wanted 1, as SGLang's groups for weights have ranks of tensor parallelism alone. Set "
-              "policy.generation.refit_transport to disk",
-              other, size(other));
-  }
-  return size("tp_size");
+// What NCCL wants of a server that has another.
+constexpr const char* kAdvice =
+    ": give SGLang's environment that nvidia-nccl, or set LD_PRELOAD to it for its servers (sglang_cfg.env_vars)";
+
+std::unique_ptr<refit::Staging> staging_for(bool on_gpu, size_t bytes) {
+  if (on_gpu) return std::make_unique<refit::GpuStaging>(bytes);
+  return std::make_unique<refit::HostStaging>(bytes);
 }
 
 std::string destroy_body(const std::string& name) { return Json{{"group_name", name}}.dump(); }
 
 }  // namespace
 
-UpdateGroups::UpdateGroups(Control& control, Seconds deadline, Seconds goodbye, std::string address,
+UpdateGroups::UpdateGroups(Backend backend, Control& control, Seconds deadline, Seconds goodbye, std::string address,
                            size_t buffer_bytes)
-    : GroupChannel(control, deadline, std::make_unique<refit::HostStaging>(buffer_bytes)),
+    : GroupChannel(control, deadline, staging_for(backend == Backend::nccl, buffer_bytes)),
+      backend_(backend),
       goodbye_(goodbye),
       address_(std::move(address)),
       run_name_(name_of_run()) {}
@@ -72,22 +59,35 @@ void UpdateGroups::connect(const sdk::Call& call, int64_t version, std::vector<T
   GroupChannel::connect(call, version, targets);
 }
 
-std::unique_ptr<refit::Sender> UpdateGroups::join(const sdk::Call&, const Target& target) {
+std::unique_ptr<refit::Sender> UpdateGroups::join(const sdk::Call& call, const Target& target) {
   check_reaches(target, address_, kAddressKey);
-  const int ranks = workers_of(control_, target, deadline_) + 1;
+  const bool on_gpu = backend_ == Backend::nccl;
+  const int ranks = ranks_of(control_, target, on_gpu, deadline_) + 1;
   const std::string name = fmt::format("{}-{}", run_name_, ++made_);
   groups_[target.index] = {target, name};
-  const refit::Store store(address_, kAddressKey);  // until the server has found its peer
-  const Json init = {{"master_address", address_}, {"master_port", store.port()}, {"rank_offset", 1},
-                     {"world_size", ranks},        {"group_name", name},          {"backend", "gloo"}};
-  return meet(target, {"/init_weights_update_group", init.dump()}, [&](const refit::GiveUp& give_up) {
+  auto store = std::make_unique<refit::Store>(address_, kAddressKey);
+  const Json init = {{"master_address", address_}, {"master_port", store->port()}, {"rank_offset", 1},
+                     {"world_size", ranks},        {"group_name", name},           {"backend", backend()}};
+  const Post ask{"/init_weights_update_group", init.dump()};
+  if (on_gpu) return join_nccl(call, target, ask, std::move(store), name, ranks);
+  return meet(target, ask, [&](const refit::GiveUp& give_up) {
     const refit::GlooGroup::Place place{.name = name,
                                         .address = address_,
                                         .rank = 0,
                                         .ranks = ranks,
                                         .patience = std::chrono::ceil<Milliseconds>(deadline_)};
-    return std::make_unique<refit::GlooGroup>(store, place, give_up);
+    return std::make_unique<refit::GlooGroup>(*store, place, give_up);  // which needs the store no longer
   });
+}
+
+// Servers answer before they have met this process: they do so in the first broadcast.
+std::unique_ptr<refit::Sender> UpdateGroups::join_nccl(const sdk::Call& call, const Target& target, const Post& ask,
+                                                       std::unique_ptr<refit::Store> store, const std::string& name,
+                                                       int ranks) {
+  const refit::NcclGroup::Place place{
+      .name = name, .ranks = ranks, .device_id = call.device().device_id, .advice = kAdvice};
+  auto group = std::make_unique<refit::NcclGroup>(std::move(store), place);
+  return meet(target, ask, [&](const refit::GiveUp&) { return std::move(group); });
 }
 
 // Without flush_cache: a flush that a running request forbids fails the call. /flush_cache is asked for it.

@@ -6,6 +6,7 @@
 #include <future>
 #include <stdexcept>
 
+#include "modeling/refit/group/gloo.hpp"
 #include "modeling/refit/group/store.hpp"
 
 namespace hexad::sglang::stand_in {
@@ -29,7 +30,7 @@ size_t bytes_of(const WeightGroups::Weight& weight) {
 }
 
 // Of rank 0, which may have gone: what is waited for ends with its connection, or after kPatienceMs.
-std::unique_ptr<refit::GlooGroup> member(const Json& init, int rank, const refit::GiveUp& give_up) {
+std::unique_ptr<refit::Sender> gloo_member(const Json& init, int rank, const refit::GiveUp& give_up) {
   const refit::Store store(init.at("master_address").get<std::string>(), init.at("master_port").get<int>(),
                            kPatienceMs);
   const refit::GlooGroup::Place place{.name = init.at("group_name").get<std::string>(),
@@ -59,16 +60,21 @@ refit::GiveUp WeightGroups::when_closed() const {
   };
 }
 
+std::unique_ptr<refit::Sender> WeightGroups::member(const Json& init, int rank) const {
+  if (init.at("backend") == "nccl" && nccl_) return nccl_(init);
+  if (init.at("backend") != "gloo") throw std::runtime_error("no such backend");
+  return gloo_member(init, rank, when_closed());
+}
+
 Reply WeightGroups::join(const std::string& body) {
   const std::lock_guard lock(mutex_);
   const Json init = Json::parse(body);
   const auto name = init.at("group_name").get<std::string>();
   try {
-    if (init.at("backend") != "gloo") throw std::runtime_error("no such backend");
     if (groups_.contains(name)) throw std::runtime_error("The specified group name has already been created");
-    std::vector<std::future<std::unique_ptr<refit::GlooGroup>>> joining;
+    std::vector<std::future<std::unique_ptr<refit::Sender>>> joining;
     for (int rank = 0; rank < ranks_; ++rank)
-      joining.push_back(std::async(std::launch::async, [&, rank] { return member(init, rank, when_closed()); }));
+      joining.push_back(std::async(std::launch::async, [&, rank] { return member(init, rank); }));
     auto group = std::make_shared<Group>();
     for (auto& one : joining) group->push_back(one.get());
     groups_[name] = std::move(group);
@@ -95,7 +101,8 @@ Reply WeightGroups::begin_or_end(bool begin) {
 
 std::vector<std::string> WeightGroups::receive_bytes(Group& group, size_t size) {
   std::vector<std::string> bytes(group.size(), std::string(size, '\0'));
-  for (size_t i = 0; i < group.size(); ++i) group[i]->broadcast(reinterpret_cast<uintptr_t>(bytes[i].data()), size, {});
+  for (size_t i = 0; i < group.size(); ++i)
+    group[i]->broadcast(reinterpret_cast<uintptr_t>(bytes[i].data()), size, when_closed());
   for (const auto& one : group) one->wait(when_closed());
   return bytes;
 }
@@ -114,7 +121,7 @@ Reply WeightGroups::receive(const std::string& body) {
     return reply_of(false, "Failed to receive weights: Group " + info.at("group_name").dump() +
                                " is not there. Please call `init_weights_update_group` first.");
   }
-  std::vector<std::pair<std::string, Weight>> described;
+  Named described;
   size_t size = 0;
   for (size_t i = 0; i < info.at("names").size(); ++i) {
     Weight weight{info.at("dtypes").at(i).get<std::string>(), info.at("shapes").at(i).get<std::vector<int64_t>>(), ""};
@@ -129,16 +136,29 @@ Reply WeightGroups::receive(const std::string& body) {
   }
   for (const std::string& other : bytes)
     if (other != bytes.front()) return reply_of(false, "ranks have received other bytes");
-  const std::lock_guard weights_lock(weights_mutex_);
   size_t at = 0;
   for (auto& [name, weight] : described) {
+    weight.bytes = bytes.front().substr(at, bytes_of(weight));
+    at += weight.bytes.size();
+  }
+  return keep(described, info);
+}
+
+Reply WeightGroups::take(const std::string& body, const std::function<Named(const Json& info)>& read) {
+  const std::lock_guard lock(mutex_);
+  if (!open_)
+    return reply_of(false, "update_weights_from_tensor must run between begin_weight_update() and end_weight_update()");
+  const Json info = Json::parse(body);
+  return keep(read(info), info);
+}
+
+Reply WeightGroups::keep(const Named& weights, const Json& info) {
+  const std::lock_guard lock(weights_mutex_);
+  for (const auto& [name, weight] : weights) {
     const auto wanted = expected_.find(name);
     if (wanted != expected_.end() && (wanted->second.dtype != weight.dtype || wanted->second.shape != weight.shape))
       return reply_of(false, "Failed to update parameter online: " + name + " has another shape or type");
-    const size_t count = bytes_of(weight);
-    weight.bytes = bytes.front().substr(at, count);
-    at += count;
-    weights_[name] = std::move(weight);
+    weights_[name] = weight;
   }
   Reply reply = reply_of(true, "Succeeded to update parameter online.");
   reply.version = info.value("weight_version", "default");

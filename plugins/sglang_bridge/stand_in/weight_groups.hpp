@@ -2,14 +2,17 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "modeling/refit/group/gloo.hpp"
+#include "modeling/refit/sender.hpp"
 
 namespace hexad::sglang::stand_in {
 
@@ -22,18 +25,24 @@ class WeightGroups {
     bool operator==(const Weight&) const = default;
   };
   using Weights = std::map<std::string, Weight>;
+  using Named = std::vector<std::pair<std::string, Weight>>;
   struct Reply {
     int status = 200;
     std::string body;
     std::optional<std::string> version = std::nullopt;  // of weights that came with the call
   };
 
-  // A server with so many ranks of tensor parallelism.
-  explicit WeightGroups(int ranks = 1) : ranks_(ranks) {}
+  // Makes a rank's member of a group by what the server was asked to join with.
+  using MakeMember = std::function<std::unique_ptr<refit::Sender>(const nlohmann::ordered_json& init)>;
+
+  // A server with so many ranks of tensor parallelism. `nccl`: for groups over it; without it there are none.
+  explicit WeightGroups(int ranks = 1, MakeMember nccl = nullptr) : ranks_(ranks), nccl_(std::move(nccl)) {}
   ~WeightGroups() { close(); }
 
   // Nothing: the path is another call's.
   std::optional<Reply> answer(const std::string& path, const std::string& body);
+  // The same, of weights that come with a call: `read` finds them in it. Throws what that throws.
+  Reply take(const std::string& body, const std::function<Named(const nlohmann::ordered_json& info)>& read);
 
   // Weights of these names come in these types and shapes, or are refused once they are here.
   void expect(Weights weights);
@@ -44,15 +53,19 @@ class WeightGroups {
   void close();
 
  private:
-  using Group = std::vector<std::unique_ptr<refit::GlooGroup>>;  // a member a rank
+  using Group = std::vector<std::unique_ptr<refit::Sender>>;  // a member a rank
   Reply join(const std::string& body);
   Reply leave(const std::string& body);
   Reply begin_or_end(bool begin);
   Reply receive(const std::string& body);
+  Reply keep(const Named& weights, const nlohmann::ordered_json& info);
   std::vector<std::string> receive_bytes(Group& group, size_t size);  // of each rank
   refit::GiveUp when_closed() const;
 
+  std::unique_ptr<refit::Sender> member(const nlohmann::ordered_json& init, int rank) const;
+
   const int ranks_;
+  const MakeMember nccl_;
   std::atomic<bool> closed_{false};
   mutable std::mutex mutex_;  // of what follows: calls come one after the other, as in SGLang's scheduler
   bool open_ = false;         // between begin and end

@@ -66,8 +66,19 @@ TEST_CASE("numbers and words of sglang_cfg that mean nothing are refused with wh
         "sglang_cfg.stall_timeout_s: got 0, wanted more than 0 seconds and at most 1e7");
   CHECK(error_with({{"sglang_server_config", {{"pause_generation_mode", "keep"}}}}) ==
         "sglang_cfg.sglang_server_config.pause_generation_mode: got 'keep', wanted retract, in_place or abort");
-  CHECK(error_with({}, {{"refit_transport", "nccl"}})
-            .starts_with("refit_transport: got 'nccl'. Weights reach SGLang by disk or gloo; without the key by disk"));
+  CHECK(error_with({}, {{"refit_transport", "nixl"}}) ==
+        "refit_transport: got 'nixl'. Weights reach SGLang by disk, gloo, ipc or nccl; without the key by disk");
+  for (const char* transport : {"ipc", "nccl"}) {
+    CHECK(error_with({}, {{"refit_transport", transport}}) ==
+          std::string("refit_transport: got '") + transport + "', which goes from GPU to GPU, and this rank has none");
+  }
+  hexad::sglang::refuse_nccl_on_one_gpu("ipc", {});
+  hexad::sglang::refuse_nccl_on_one_gpu("nccl", {{"CUDA_VISIBLE_DEVICES", "1"}});
+  CHECK_THROWS_WITH_AS(
+      hexad::sglang::refuse_nccl_on_one_gpu("nccl", {{"A", "1"}}),
+      "refit_transport: got 'nccl', and a server that a rank starts is on the rank's own GPU, of which NCCL takes one "
+      "process: use ipc, or name the server's GPUs in sglang_cfg.env_vars.CUDA_VISIBLE_DEVICES",
+      hexad::sdk::Error);
   CHECK(error_with({}, {{"refit_transport", "gloo"}}) == "");
   CHECK(error_with({}, {{"refit_transport", "disk"}}) == "");
   CHECK(error_with({}, {{"return_routed_experts", true}}).starts_with("router replay: "));

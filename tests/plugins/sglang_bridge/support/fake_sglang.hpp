@@ -14,6 +14,8 @@
 
 #include "plugins/sglang_bridge/stand_in/weight_groups.hpp"
 #include "tests/plugins/server_bridge/support/fake_model.hpp"
+#include "tests/plugins/sglang_bridge/support/nccl_member.hpp"
+#include "tests/plugins/sglang_bridge/support/tensor_pickle.hpp"
 #include "tests/support/fake_http.hpp"
 
 namespace sglang_test {
@@ -51,7 +53,7 @@ class FakeSglang {
  public:
   static constexpr const char* kSection = "sglang_cfg";
   struct Options {
-    std::string version = "0.5.23", api_key = {}, model_type = "llama";
+    std::string version = "0.5.23", api_key = {}, model_type = "llama", device = "cuda";
     int64_t context_length = 4096;
     bool memory_saver = false, generates = true;
     bool routes = false;  // of three layers, two experts a token
@@ -62,7 +64,7 @@ class FakeSglang {
   FakeSglang() : FakeSglang(Options{}) {}
   explicit FakeSglang(Options options)
       : options_(std::move(options)),
-        groups_(options_.tp_size),
+        groups_(options_.tp_size, [](const Json& init) { return std::make_unique<NcclMember>(init); }),
         listener_(options_.port,
                   [this](const Connection& connection, const HttpMessage& message) { handle(connection, message); }) {}
   ~FakeSglang() { stop(); }
@@ -148,9 +150,15 @@ class FakeSglang {
                                         {"context_length", options_.context_length},
                                         {"tp_size", options_.tp_size},
                                         {"dp_size", options_.dp_size},
+                                        {"device", options_.device},
                                         {"enable_memory_saver", options_.memory_saver},
                                         {"enable_return_routed_experts", options_.routes}}
                                        .dump());
+    }
+    if (path == "/update_weights_from_tensor") {
+      const auto reply = groups_.take(body, [&](const Json& info) { return read_tensors(info, options_.tp_size); });
+      if (reply.version) weights_ = groups_.hash(), set_version(*reply.version);
+      return connection.reply(reply.status, reply.body);
     }
     if (const auto reply = groups_.answer(path, body)) {
       if (reply->version) weights_ = groups_.hash(), set_version(*reply->version);
