@@ -45,6 +45,7 @@ struct Facts {
   bool sleeps = false;          // can give memory back
   bool routes = false;          // says where routers sent tokens, if it is asked
   bool salts = false;           // keeps apart prefixes of requests with other salts
+  bool greedy_only = false;     // what it draws with a temperature is wrong
   std::string weight_transfer;  // how it takes weights without a disk; "": it does not
   std::string logprobs_mode;    // "": it does not say
   std::string quantization;     // of its weights; "": it does not say

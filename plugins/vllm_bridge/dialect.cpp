@@ -42,6 +42,13 @@ bridge::Chunk Dialect::parse(const Facts& facts, std::string_view data, std::spa
 
 // raw_logprobs are those before temperature and filters.
 std::optional<Doubt> Dialect::doubt(const Facts& facts, const bridge::Request& request) const {
+  if (facts.greedy_only && request.temperature != 0) {
+    return Doubt{.refuses = true,
+                 .text =
+                     " speculates on a CPU, where vLLM draws from another distribution than the model's "
+                     "(vllm-project/vllm#55005): only greedy requests are right. Start it without speculative_config",
+                 .about = "it is not greedy"};
+  }
   if (request.plain() || request.temperature == 0) return std::nullopt;
   if (facts.logprobs_mode.empty()) {
     return Doubt{.refuses = false,

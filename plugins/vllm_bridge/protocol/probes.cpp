@@ -43,6 +43,14 @@ std::string quantization_of(const Json& info) {
   return config.at("quantization").is_string() ? config.at("quantization").get<std::string>() : "none";
 }
 
+// Where vLLM speculates on a CPU and a request is not greedy, it divides logits by memory that nothing has been written
+// to, and filters by such: seen with 0.26.0, vllm-project/vllm#55005. (0.24.0 does not start so.)
+bool draws_wrong(const Json& info) {
+  const Json config = info.is_object() ? info.value("vllm_config", Json()) : Json();
+  return config.is_object() && config.value("speculative_config", Json()).is_object() &&
+         find_text(config.value("device_config", Json()), "device") == "cpu";
+}
+
 Json json_of(const Answer& answer) {
   return answer.ok() ? Json::parse(answer.body, nullptr, /*allow_exceptions=*/false) : Json();
 }
@@ -85,6 +93,7 @@ Verdict read_config(const Answer& answer, Facts& facts) {
   const Json json = json_of(answer);
   facts.logprobs_mode = find_text(json, "logprobs_mode");
   facts.quantization = quantization_of(json);
+  facts.greedy_only = draws_wrong(json);
   facts.sleeps = find_text(json, "enable_sleep_mode") == "true";
   facts.weight_transfer = capabilities_of(facts.version).weight_transfer ? weight_transfer_of(json) : "";
   return {};

@@ -244,4 +244,19 @@ TEST_CASE("log-probs that are not of the distribution drawn from are refused") {
   CHECK(LogLines::all().has("does not say its logprobs_mode"));
 }
 
+TEST_CASE("a server that speculates on a CPU draws nothing but greedy samples") {
+  const Json ngram = {{"method", "ngram"}, {"num_speculative_tokens", 3}};
+  FakeVllm on_cpu({.device = "cpu", .speculation = ngram});
+  Harness bridge({&on_cpu});
+  CHECK(bridge.run({Wish{.flags = HEXAD_REQUEST_GREEDY}}).at(0).finish == HEXAD_FINISH_LENGTH);
+  const auto& refused = bridge.run({Wish{.id = 1}}).at(1);
+  CHECK(refused.finish == HEXAD_FINISH_ERROR);
+  CHECK(refused.error.starts_with("it is not greedy, and vLLM server 0"));
+  CHECK(refused.error.find("only greedy requests are right. Start it without speculative_config") != std::string::npos);
+  CHECK(on_cpu.generations().size() == 1);
+  // On a GPU, and without speculation, it draws.
+  FakeVllm on_gpu({.speculation = ngram}), plain({.device = "cpu"});
+  for (FakeVllm* server : {&on_gpu, &plain}) check_sample(Wish{}, Harness({server}).run({Wish{}}).at(0));
+}
+
 TEST_SUITE_END();

@@ -63,14 +63,14 @@ const std::pair<GenerationApi, std::string> kEvents[] = {
      R"({"request_id":"generate-tokens-1","choices":[{"index":0,"logprobs":{"content":[)"
      R"({"token":"token_id:5","logprob":-0.12345678,"bytes":null,)"
      R"("top_logprobs":[{"token":"token_id:5","logprob":-0.25}]},{"token":"token_id:3","logprob":-1e-05}]},)"
-     R"("finish_reason":null,"token_ids":[5,3]}],"prompt_logprobs":null,"kv_transfer_params":null})"},
+     R"("finish_reason":null,"token_ids":[5,3],"routed_experts":null}],"usage":null})"},
     {GenerationApi::tokens,
      R"({"choices": [{"token_ids": [], "logprobs": {"content": []}, "finish_reason": "stop"}]})"},
     {GenerationApi::completions,
      R"({"id":"cmpl-1","object":"text_completion","created":1,"model":"m","choices":[{"index":0,"text":"",)"
      R"("logprobs":{"text_offset":[0],"token_logprobs":[-3.5],"tokens":["token_id:9"],)"
-     R"("top_logprobs":[{"token_id:9":-3.5}]},"finish_reason":"length","stop_reason":null,"token_ids":[9]}],)"
-     R"("usage":null})"}};
+     R"("top_logprobs":[{"token_id:9":-3.5}]},"finish_reason":"length","stop_reason":null,)"
+     R"("prompt_token_ids":[1,5],"token_ids":[9]}],"system_fingerprint":"vllm-0.26.0-5fd4cc9b"})"}};
 
 TEST_CASE("the usual events are read without a tree, and say the same") {
   for (const auto& [api, event] : kEvents) {

@@ -56,6 +56,8 @@ class FakeVllm {
     Json reset_success = true;
     std::string version = "0.24.0", api_key = {}, logprobs_mode = "processed_logprobs", weight_transfer = {};
     std::string quantization = {};  // "": it does not say
+    std::string device = "cuda";
+    Json speculation = nullptr;
     int port = 0, token_ms = 0;
   };
   using Inject = std::function<Fault(const Json& body)>;
@@ -158,6 +160,8 @@ class FakeVllm {
     if (path == "/is_paused") return connection.reply(200, Json{{"is_paused", paused_.load()}}.dump());
     if (path.starts_with("/server_info")) {
       Json config = {{"model_config", {{"logprobs_mode", options_.logprobs_mode}}},
+                     {"device_config", {{"device", options_.device}}},
+                     {"speculative_config", options_.speculation},
                      {"weight_transfer_config", nullptr}};
       if (!options_.quantization.empty())
         config["model_config"]["quantization"] = options_.quantization == "none" ? Json() : Json(options_.quantization);
