@@ -80,8 +80,8 @@ Json quantization_config(const Recipe& recipe) {
 
 std::map<std::string, std::string> environment(const Recipe& recipe) {
   if (recipe.mx) return {};
-  // Set also where DeepGEMM is vLLM's choice: with vLLM's default it rounds the scales that it is sent to powers of two,
-  // and the weights once more.
+  // Set also where DeepGEMM is vLLM's choice: with vLLM's default it rounds the scales that it is sent to powers of
+  // two, and the weights once more.
   std::map<std::string, std::string> variables = {{"VLLM_USE_DEEP_GEMM_E8M0", recipe.activation_powers ? "1" : "0"}};
   if (recipe.deep_gemm) variables["VLLM_USE_DEEP_GEMM"] = "1";
   return variables;

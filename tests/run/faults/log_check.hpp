@@ -13,8 +13,8 @@ class LogCheck {
   // them again.
   LogCheck(const std::string& worker, const std::string& controller, bool own_servers);
 
-  // 0: the line names the fault; 1: it may; 2: it says what came of it. Ask in this order: a vague question must not take
-  // the line that another one needs.
+  // 0: the line names the fault; 1: it may; 2: it says what came of it. Ask in this order: a vague question must not
+  // take the line that another one needs.
   static int vagueness(const nlohmann::ordered_json& fault);
   // The line that says what was done about the fault (a line of faults.jsonl); empty if there is none.
   std::string answer_to(const nlohmann::ordered_json& fault);
