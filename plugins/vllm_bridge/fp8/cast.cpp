@@ -68,7 +68,8 @@ Scale power_scale(float largest) {
 }
 Scale plain_scale(float largest) {
   if (largest == 0) return {};
-  const float factor = std::min(kLargest / largest, std::numeric_limits<float>::max());
+  // Rounded twice, as NeMo-RL's is: in PyTorch a number over a tensor is the tensor's reciprocal times the number.
+  const float factor = std::min(1 / largest * kLargest, std::numeric_limits<float>::max());
   return {factor, 1 / factor, 0};
 }
 
