@@ -136,8 +136,8 @@ TEST_CASE("blocks are those of NeMo-RL's cast, bit for bit") {
     for (int64_t i = 0; i < rows; ++i) {
       for (int64_t j = 0; j < columns; ++j) {
         const bool zero = i / 128 == cast.at("zero_block")[0] && j / 128 == cast.at("zero_block")[1];
-        const double stretch =
-            cast.value("stretched", false) ? 1 + 0.37 * static_cast<double>(i / 128 + 3 * (j / 128)) : 1;
+        const int64_t down = i / 128, right = j / 128;  // of the block
+        const double stretch = cast.value("stretched", false) ? 1 + 0.37 * static_cast<double>(down + 3 * right) : 1;
         const double value = static_cast<double>((i * 7919 + j * 104729) % 2003 - 1001) / 1001 *
                              std::ldexp(1.0, static_cast<int>((i / 128 + 2 * (j / 128)) % 5) - 3) * stretch;
         x.push_back(zero ? uint16_t{0} : bf16(value));
