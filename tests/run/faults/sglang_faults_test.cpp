@@ -28,7 +28,7 @@ const std::vector<Point> kPoints = {
     {"save", "checkpoint", {"kill", "disk_full", "stop", "hang", "status", "truncated", "reset"}, 2},
 };
 
-Json schedule(int64_t count, int first = 4) { return schedule_of(kPoints, count, first); }
+Json schedule(int64_t count, int first = 4) { return schedule_of(kPoints, count, first, /*refit_quiet_ms=*/2500); }
 
 RunSize size(int steps) { return {.engine = "sglang", .steps = steps}; }
 
