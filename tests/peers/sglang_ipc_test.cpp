@@ -11,6 +11,7 @@
 
 #include "plugins/server_bridge/refit/base64.hpp"
 #include "plugins/sglang_bridge/refit/pickle.hpp"
+#include "tests/peers/support/interpreter.hpp"
 
 namespace {
 
@@ -19,8 +20,7 @@ namespace fs = std::filesystem;
 
 // What SGLang makes of it: [[name, type, shape, sha256]].
 Json unpickled(const Json& asked) {
-  const char* python = std::getenv("HEXAD_SGLANG_PYTHON");
-  REQUIRE_MESSAGE(python, "HEXAD_SGLANG_PYTHON is not set: run `make test-peers`");
+  const std::string python = peers_test::interpreter("HEXAD_SGLANG_PYTHON");
   const fs::path here = fs::path(std::getenv("HEXAD_SOURCE_DIR")) / "tests" / "peers" / "sglang_cpu";
   std::string pattern = (fs::temp_directory_path() / "hexad-pickle-XXXXXX").string();
   REQUIRE(::mkdtemp(pattern.data()) != nullptr);

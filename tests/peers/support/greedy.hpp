@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/peers/support/interpreter.hpp"
 #include "tests/plugins/native/support/harness.hpp"
 #include "tests/plugins/native/support/reference.hpp"
 #include "tests/plugins/native/support/tiny_model.hpp"
@@ -26,13 +27,6 @@ using bridge_test::Wish;
 using native_test::Weights;
 
 constexpr double kStart_s = 900;
-
-// The interpreter of an engine's environment, which tools/setup_peers.sh makes.
-inline std::string interpreter(const char* variable) {
-  const char* path = std::getenv(variable);
-  REQUIRE_MESSAGE(path, variable, " is not set: run `make test-peers`");
-  return path;
-}
 
 // Sizes that the engines' attention for CPUs has, and a tokenizer, without which no server starts.
 // Heads of hidden_size / num_attention_heads, which SGLang takes them for where it gives weights back.
@@ -109,17 +103,26 @@ void check_greedy(Bridge& bridge, const Model& model, const Weights& weights, ui
   }
 }
 
+// In buckets of `each` weights.
 template <typename Bridge>
-void update(Bridge& bridge, const Weights& weights, int64_t version) {
+void update(Bridge& bridge, const Weights& weights, int64_t version, size_t each = 1) {
   bridge->update_begin(bridge.service(), version);
+  const std::vector<int64_t> offsets(8, 0);
+  std::vector<std::vector<int64_t>> shapes;
+  std::vector<at::Tensor> data;
+  std::vector<DLTensor> views;
+  std::vector<hexad_weight_slice> slices;
+  views.reserve(weights.size());
   for (const auto& [name, tensor] : weights) {
-    const at::Tensor data = tensor.contiguous();
-    std::vector<int64_t> shape = data.sizes().vec(), offsets(shape.size(), 0);
-    DLTensor view{
-        data.data_ptr(), {kDLCPU, 0}, static_cast<int32_t>(shape.size()), {kDLFloat, 32, 1}, shape.data(), nullptr, 0};
-    const hexad_weight_slice slice{name.c_str(), &view,     shape.data(), offsets.data(),
-                                   shape.data(), view.ndim, view.dtype};
-    const hexad_weight_list bucket{HEXAD_STRUCT_SIZE(hexad_weight_list, count), 0, &slice, 1};
+    const at::Tensor& held = data.emplace_back(tensor.contiguous());
+    int64_t* const shape = shapes.emplace_back(held.sizes().vec()).data();
+    const auto ndim = static_cast<int32_t>(held.dim());
+    views.push_back({held.data_ptr(), {kDLCPU, 0}, ndim, {kDLFloat, 32, 1}, shape, nullptr, 0});
+    slices.push_back({name.c_str(), &views.back(), shape, offsets.data(), shape, ndim, views.back().dtype});
+  }
+  for (size_t begin = 0; begin < slices.size(); begin += each) {
+    const auto count = static_cast<int64_t>(std::min(each, slices.size() - begin));
+    const hexad_weight_list bucket{HEXAD_STRUCT_SIZE(hexad_weight_list, count), 0, slices.data() + begin, count};
     bridge->update_bucket(bridge.service(), bucket);
   }
   bridge->update_end(bridge.service(), true);

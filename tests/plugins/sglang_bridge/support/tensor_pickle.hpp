@@ -1,5 +1,5 @@
 // A rank's side of weights that come by CUDA IPC, in the trainer's process: the handle of fake_cuda.c is an address.
-// tests/peers/sglang_pickle_test.py reads the same pickles with SGLang's own classes.
+// tests/peers/sglang_ipc_test.cpp has the same pickles read with SGLang's own classes.
 #pragma once
 #include <sodium.h>
 
