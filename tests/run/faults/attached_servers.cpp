@@ -9,22 +9,11 @@
 
 #include <cstdlib>
 
+#include "tests/support/free_port.hpp"
 #include "tests/support/toy/program.hpp"
 
 namespace faults {
 namespace {
-
-int free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  REQUIRE(::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
-  ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
-  ::close(socket);
-  return ntohs(address.sin_port);
-}
 
 bool listens(const std::string& url) {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -42,7 +31,7 @@ bool listens(const std::string& url) {
 AttachedServers::AttachedServers(int count, const std::filesystem::path& program, const std::string& model_option,
                                  const std::string& model_dir, const std::map<std::string, std::string>& environment) {
   for (int i = 0; i < count; ++i) {
-    const std::string port = std::to_string(free_port());
+    const std::string port = std::to_string(test_support::free_port());
     urls_.push_back("http://127.0.0.1:" + port);
     pids_.push_back(::fork());
     if (pids_.back() != 0) continue;

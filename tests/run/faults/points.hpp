@@ -20,9 +20,9 @@ struct Point {
 // another fault may come. Three of them in a row end an update, and the run.
 inline Json schedule_of(const std::vector<Point>& points, int64_t count, int first = 4, int refit_quiet_ms = 300) {
   const auto quiet_ms = [&](const Point& point, const std::string& kind) {
-    if (point.phase == std::string("start")) return 0;
-    if (point.phase == std::string("abort")) return 0;  // it follows another fault at once
-    if (point.phase == std::string("refit") && kind != "stop" && kind != "hang") return refit_quiet_ms;
+    const std::string phase = point.phase;
+    if (phase == "start" || phase == "abort") return 0;  // an abort follows another fault at once
+    if (phase == "refit" && kind != "stop" && kind != "hang") return refit_quiet_ms;
     return kind == "stop" || kind == "hang" ? 2000 : 300;
   };
   if (!FaultyRun::can_fill_disks()) test_report::skipped("no disk can be mounted: faults disk_full");
