@@ -43,15 +43,18 @@ void Dialect::launch(server::Command& command, const bridge::Launch& launch) con
 
 std::span<const bridge::Probe> Dialect::probes() const { return sglang::probes(); }
 
+bool Dialect::serves_another_model(const Facts& facts) const {
+  return !facts.model_type.empty() && !settings_.model_type.empty() && facts.model_type != settings_.model_type;
+}
+
 bool Dialect::is_well(const Answer& answer) const {
   Facts facts;
   const bool answers = answer.ok() && probes().front().read(answer, facts).kind == bridge::Verdict::next;
-  return answer.result.status == 429 || (answers && (facts.model_type.empty() || settings_.model_type.empty() ||
-                                                     facts.model_type == settings_.model_type));
+  return answer.result.status == 429 || (answers && !serves_another_model(facts));
 }
 
 std::string Dialect::mismatch(const Facts& facts) const {
-  if (!facts.model_type.empty() && !settings_.model_type.empty() && facts.model_type != settings_.model_type) {
+  if (serves_another_model(facts)) {
     return fmt::format("it serves another model: its model_type is {}, that of policy.model_name is {}",
                        facts.model_type, settings_.model_type);
   }

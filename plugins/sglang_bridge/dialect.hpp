@@ -59,6 +59,8 @@ class Dialect : public bridge::Dialect {
   std::string wants_transport(const std::string& transport) const override;
 
  private:
+  bool serves_another_model(const Facts& facts) const;
+
   DialectSettings settings_;
 };
 
